@@ -275,7 +275,7 @@ def flat_row(entries: dict[str, Any]) -> dict[str, Any]:
     """Return entries as those of one row: a list as so many columns, the ends of an interval by their names."""
     row: dict[str, Any] = {}
     for name, value in entries.items():
-        if name in ("interval", "band"):
+        if name in ("interval", "band", "bounds"):
             row |= {f"{name}_low": value[0] if value else None, f"{name}_high": value[1] if value else None}
         elif isinstance(value, (list, tuple)) and all(not isinstance(part, (list, dict)) for part in value):
             row |= {f"{name}_{place}": part for place, part in enumerate(value, start=1)}

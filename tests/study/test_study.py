@@ -12,6 +12,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, DpCausalError, ParameterError
+from dpcausal.planning.plan import TASK_PLANS
 from dpcausal.study.file import json_schema
 from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK, Forecaster
 from tests.commands import command
@@ -155,6 +156,34 @@ def test_a_question_that_is_not_foretold_says_why(study: Path) -> None:
     written(two)
     found = dpc.Study.open(study).plan().questions[0]
     assert (found.state, found.forecast) == (TO_ASK, "no prediction: a plan takes one column x and one y")
+
+
+JUMP = """[[question]]
+name = "jump"
+task = "discontinuity"
+running = "age"
+outcome = "sick"
+cutoff = 50
+epsilon = 0.5
+"""
+
+
+def test_a_task_without_a_plan_names_no_command(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Forecaster, "seconds", -1.0)
+    assert "discontinuity" not in TASK_PLANS
+    plan = dpc.Study.open(written(JUMP + LINKED, "n = 9000\n" + HEAD)).plan()
+    planned = {one.question.task: one for one in plan.questions}
+    assert (planned["discontinuity"].state, planned["discontinuity"].forecast) == (TO_ASK, "")
+    assert planned["ci_test"].forecast
+
+
+def test_an_effect_on_the_other_level_is_planned_at_one_less_the_rate(study: Path) -> None:
+    one = MORE.partition('[[question]]\nname = "graph"')[0].replace('["age"]', "[]")
+    added = ("assumed = { share = 0.5, rate = 0.1 }\n", 'event = "no"\nassumed = { share = 0.5, rate = 0.9 }\n',
+             'event = "no"\n')  # fmt: skip
+    written("".join(one.replace('"size"', f'"size {k}"') + more for k, more in enumerate(added)))
+    forecasts = [found.forecast for found in dpc.Study.open(study).plan().questions]
+    assert forecasts[0] == forecasts[1] and all(re.search(r"±0\.\d", text) for text in forecasts)
 
 
 BIG = MORE.replace("epsilon = 0.5\n[[", "epsilon = 1.8\n[[")

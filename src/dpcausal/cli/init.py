@@ -203,7 +203,7 @@ class Interview:
 
     def _column(self, place: int) -> bool:
         from dpcausal.study.draft import declaration_of
-        from dpcausal.study.wording import is_affirmative
+        from dpcausal.study.phrases import is_affirmative
 
         name, columns = self.names[place], self.entries["columns"]
         if name == self.entries["person"]:

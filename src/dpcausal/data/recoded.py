@@ -26,10 +26,7 @@ def counting_event(table: Table, name: str, event: object) -> Table:
     column = table.schema.column(name)
     if event is None:
         return table
-    code = column.code_named(event) if isinstance(column, Levels) and len(column) == 2 else None
-    if code is None or isinstance(column, Bounded):
-        raise ParameterError(f"event must be a level of {name!r}, an outcome declared with two levels")
-    if code == 1:
+    if level_of_event(name, column, event) == 1 or isinstance(column, Bounded):
         return table
     if table.missing == "impute":
         raise ParameterError(
@@ -43,6 +40,14 @@ def counting_event(table: Table, name: str, event: object) -> Table:
         raise ParameterError(text, argument="event", rule="type", value=name)
     spellings = None if column.spellings is None else dict(column.spellings)
     return with_column(table, name, Levels([last, first], column.other, column.missing, column.period, spellings))
+
+
+def level_of_event(name: str, column: Column, event: object) -> int:
+    """Return the place of the level that is counted, of a column of two levels."""
+    code = column.code_named(event) if isinstance(column, Levels) and len(column) == 2 else None
+    if code is None:
+        raise ParameterError(f"event must be a level of {name!r}, an outcome declared with two levels")
+    return code
 
 
 def as_levels(table: Table, name: str) -> Table:

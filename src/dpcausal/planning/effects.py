@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from dpcausal.core import validate as public
+from dpcausal.data.recoded import level_of_event
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.effects.api import effect
 from dpcausal.effects.cells.corner_counts import arms_of, levels_of
@@ -106,12 +107,14 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     def of(
         cls, schema: Schema, *, treatment: str, outcome: str, adjust: Any, coverage: float = 0.95,
         method: Any = "auto", treated: object = None, control: object = None, groups: str | None = None,
-        cluster: str | None = None, **more: Any,
+        cluster: str | None = None, event: object = None, **more: Any,
     ) -> Self:  # fmt: skip
         arms = levels_of(schema.column(treatment))
         more["control"], more["treated"] = arms_of(arms, treatment, treated, control)
         more = more if cluster is None else {"clusters": USUAL_CLUSTERS} | more
         declared = schema.column(outcome)
+        if event is not None and level_of_event(outcome, declared, event) == 0 and "rate" in more:
+            more["rate"] = 1 - more["rate"]
         sizes = [level_count(schema.column(name)) for name in adjust if name != groups]
         return cls(
             outcome=level_count(declared), width=declared.width if isinstance(declared, Bounded) else 1.0,

@@ -308,6 +308,8 @@ class Forecaster:
         """Return what to expect of a question; empty where no plan is of such a one."""
         try:
             plans = plans_of(question, self._schema, self._subject)
+            if not plans:
+                return ""
             key = (repr(plans), repr(question.loss()))
             if key not in self._known:
                 self.seconds -= sum(one.seconds for _, one in plans)
@@ -317,7 +319,7 @@ class Forecaster:
                 self._known[key] = "; ".join(f"{name}{one.sentence(one.expected(n, loss))}" for name, one in plans)
         except DpCausalError as error:
             return f"no prediction: {error.message('toml')}"
-        return ("of all records: " if question.where and plans else "") + self._known[key]
+        return ("of all records: " if question.where else "") + self._known[key]
 
 
 def is_cached(ledger: Ledger, key: str) -> bool:

@@ -190,7 +190,7 @@ class Study(Uncopyable):
             return self._plan_of(statuses, subject.n, ledger)
 
     def _plan_of(self, statuses: list[QuestionStatus], n: int, ledger: Ledger | None) -> StudyPlan:
-        wording = Wording.of(self.file)
+        wording = Wording.of(self.file, self.schema)
         return StudyPlan(
             self.file.title, n, tuple(one.worded(wording) for one in statuses), self.budget,
             (ledger or self.trial()).remaining,
@@ -272,7 +272,7 @@ class Study(Uncopyable):
         plan = self.plan(accuracy=False)
         with Ledger.open(self.ledger_path, read_only=True) as ledger:
             return ReportInputs(
-                self.path, self.file, self.schema, Wording.of(self.file), plan, tuple(ledger.entries()),
+                self.path, self.file, self.schema, Wording.of(self.file, self.schema), plan, tuple(ledger.entries()),
                 tuple(ledger.renewals),
             )  # fmt: skip
 

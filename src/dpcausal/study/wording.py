@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dpcausal.data.schema import Bounded, Schema
 from dpcausal.direction.result import Direction
 from dpcausal.discovery.result import Discovery
+from dpcausal.effects.cells.corner_counts import level_text
 from dpcausal.effects.did.result import GroupTimeEffects
 from dpcausal.effects.rdd.result import Discontinuity
 from dpcausal.effects.result import Effect
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import ci_text, decimals_of, interval_text, number_text, p_text, percent_text, signed_text
+from dpcausal.study.phrases import OPTIONAL, QUESTIONS, SHORT, difference_text, is_affirmative
 from dpcausal.study.tasks import ALSO
 from dpcausal.synthetic_control.result import SyntheticControl
 
@@ -25,38 +28,6 @@ STABLE, LEAST_SAMPLING = 0.6, 0.3
 """Stability below which an edge is not part of a conclusion; part of an error by sampling that is stated."""
 SIGNED = ("kendall", "neighbours", "strata-covariance", "gcm")
 """Tests whose statistic is above 0 where both columns grow together."""
-
-QUESTIONS = {
-    "ci_test": "Are {x} and {y} associated{given}",
-    "direction": "Which is the cause, {x} or {y}",
-    "discover": "Which of {columns} cause which",
-    "effect effect": "What is the effect of {treatment} on {outcome}{groups}{adjust}",
-    "effect difference": "What is the difference in {outcome} by {treatment}{groups}{adjust}",
-    "synthetic_control": "What would have happened without the treatment",
-    "synthetic_controls": "What would have happened without the treatments",
-    "did": "How did {outcome} change after treatment began",
-    "discontinuity": "By how much does {outcome} jump at {running} = {cutoff}",
-}
-SHORT = {
-    "effect": "effect of {treatment} on {outcome}", "ci_test": "association, {x} – {y}",
-    "direction": "direction, {x} – {y}", "discover": "causal graph", "did": "difference in differences",
-}  # fmt: skip
-"""What a question is, by its task, as a sentence and in a few words."""
-STATEMENTS = {
-    "ci_test": "We tested whether {x} and {y} are associated{given}",
-    "direction": "We asked which of {x} and {y} is the cause",
-    "discover": "We estimated a causal graph of {columns}",
-    "effect effect": "We estimated the effect of {treatment} on {outcome}{groups}{adjust}{cluster}",
-    "effect difference": "We estimated the difference in {outcome} by {treatment}{groups}{adjust}{cluster}",
-    "synthetic_control": "We estimated the outcome without the treatment by synthetic control",
-    "synthetic_controls": "We estimated the outcomes without the treatments by synthetic control",
-    "did": "We estimated the change of {outcome} after treatment began",
-    "discontinuity": "We estimated the jump of {outcome} at {running} = {cutoff}",
-}
-"""The same for a methods section."""
-OPTIONAL = {
-    "given": ", given {}", "adjust": ", adjusted for {}", "groups": ", overall and by {}", "cluster": ", errors by {}",
-}  # fmt: skip
 
 
 class Finding(NamedTuple):
@@ -101,27 +72,36 @@ def estimate_of(answer: Any) -> Estimate | None:
     return Estimate(answer.att, answer.interval, answer.coverage, answer.interval_reason)
 
 
+def coverage_text(coverage: float) -> str:
+    return f"{100 * coverage:g} %"
+
+
 def answers_of(answer: Any) -> tuple[Any, ...]:
     return answer if isinstance(answer, tuple) else () if answer is None else (answer,)
 
 
 @dataclass(frozen=True)
 class Wording:
-    """Labels and units of columns, labels of levels, and the declared design of a study."""
+    """Labels and units of columns, their levels and labels of these, the declared design and the questions of a study.
+    """
 
     labels: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     design: str = ""
     within: tuple[str, ...] = ()
+    declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    questions: tuple[QuestionPart, ...] = ()
 
     @classmethod
-    def of(cls, file: StudyFile) -> Wording:
+    def of(cls, file: StudyFile, schema: Schema | None) -> Wording:
         levels = {name: {str(level): str(text) for level, text in one.items()}
                   for name, one in file.described("level_labels").items()}  # fmt: skip
+        declared = {name: tuple(map(str, column.labels)) for name, column in (schema or {}).items()
+                    if not isinstance(column, Bounded)}  # fmt: skip
         design = file.design
         return cls(file.described("label"), file.described("unit"), levels, design.type if design else "",
-                   design.within if design else ())  # fmt: skip
+                   design.within if design else (), declared, tuple(file.question))  # fmt: skip
 
     def label(self, name: Any) -> str:
         return self.labels.get(str(name), str(name))
@@ -136,12 +116,50 @@ class Wording:
         column, _, level = text.partition(" = ")
         return self.levels.get(column, {}).get(level) or f"{self.label(column)} {level}".strip()
 
+    def level(self, column: str, level: object) -> str:
+        """Return the label of a column's level, else the level as it is declared."""
+        name = level_text(level, self.declared.get(column, ())) or str(level)
+        return self.levels.get(column, {}).get(name, name)
+
+    def share(self, outcome: str, event: object) -> str:
+        return f"the share with {self.label(outcome)} = {self.level(outcome, event)}"
+
+    def _outcome(self, arguments: Mapping[str, Any]) -> str:
+        """Return an outcome; of two levels the share of the one that is counted, by default the last."""
+        outcome, event = str(arguments.get("outcome")), arguments.get("event")
+        levels = self.declared.get(outcome, ())
+        event = levels[1] if event is None and len(levels) == 2 else event
+        return self.label(outcome) if event is None else self.share(outcome, event)
+
+    def _treatment(self, arguments: Mapping[str, Any]) -> str:
+        """Return a treatment, with the levels that are compared where the question states one of them."""
+        treatment = str(arguments.get("treatment"))
+        stated = {arm: self.level(treatment, arguments[arm]) for arm in ("treated", "control")
+                  if arguments.get(arm) is not None}  # fmt: skip
+        levels = [self.level(treatment, one) for one in self.declared.get(treatment, ())]
+        if len(stated) == 1 and len(levels) == 2:
+            (arm, one), = stated.items()
+            stated["control" if arm == "treated" else "treated"] = levels[levels[0] == one]
+        if len(stated) == 2:
+            return f"{self.label(treatment)} ({stated['treated']} vs {stated['control']})"
+        return self.label(treatment) + "".join(f" ({arm} {one})" for arm, one in stated.items())
+
     def question(self, question: QuestionPart, forms: Mapping[str, str] = QUESTIONS, end: str = "?") -> str:
-        """Return a question as a sentence."""
+        """Return a question as a sentence; what differs from others of the study in the same words is in parentheses.
+        """
+        words = self._words(question, forms)
+        alike = [one for one in self.questions if self._words(one, forms) == words]
+        differs = f" ({difference_text(question, alike)})" if len(alike) > 1 else ""
+        return f"{words}{differs}{end if self._form(question, forms) else ''}"
+
+    def _form(self, question: QuestionPart, forms: Mapping[str, str]) -> str | None:
+        kind = "effect" if self.design == "randomised" else "difference"
+        return forms.get(f"{question.task} {kind}", forms.get(question.task))
+
+    def _words(self, question: QuestionPart, forms: Mapping[str, str]) -> str:
         arguments, task = question.arguments, question.task
         inside = f", among those with {question.where}" if question.where else ""
-        kind = "effect" if self.design == "randomised" else "difference"
-        form = forms.get(f"{task} {kind}", forms.get(task))
+        form = self._form(question, forms)
         if form is None:
             listed = ", ".join(f"{name} {self.listed(value)}" for name, value in arguments.items())
             return f"{task.replace('_', ' ')}: {listed}{inside}"
@@ -149,11 +167,16 @@ class Wording:
         values = {"columns": "the columns", "cutoff": str(arguments.get("cutoff"))}
         values |= {name: self.listed(value) for name, value in named.items() if isinstance(value, (str, list, tuple))}
         values |= {name: text.format(values[name]) if name in values else "" for name, text in OPTIONAL.items()}
-        return f"{form.format_map(values)}{inside}{end}"
+        values |= {"outcome": self._outcome(arguments), "treatment": self._treatment(arguments)}
+        return f"{form.format_map(values)}{inside}"
 
     def short(self, question: QuestionPart) -> str:
         """Return what a question is about, in a few words."""
-        names = {ALSO.get(name, name): self.listed(value) for name, value in question.arguments.items()}
+        arguments = question.arguments
+        names = {ALSO.get(name, name): self.listed(value) for name, value in arguments.items()}
+        names["treatment"] = self._treatment(arguments)
+        if arguments.get("event") is not None:
+            names["outcome"] += f" = {self.level(str(arguments['outcome']), arguments['event'])}"
         by = f", by {names['groups']}" if names.get("groups") else ""
         form = SHORT.get(question.task, question.task.replace("_", " "))
         return form.format_map(names) + (by if question.task == "effect" else "")
@@ -212,9 +235,8 @@ class Wording:
         return f"{number_text(size, decimals_of(interval))} {unit}".rstrip()
 
     def measured(self, answer: Any) -> str:
-        outcome = self.label(getattr(answer, "outcome", "the outcome"))
-        event = getattr(answer, "event", None)
-        return outcome if event is None else f"the share with {outcome} = {event}"
+        outcome, event = getattr(answer, "outcome", "the outcome"), getattr(answer, "event", None)
+        return self.label(outcome) if event is None else self.share(outcome, event)
 
     def effect_sentence(self, answer: Any, estimate: Estimate) -> str:
         treatment = getattr(answer, "treatment", None)
@@ -294,16 +316,18 @@ class Wording:
                           for one in rows)  # fmt: skip
         return f"Stable edges of the graph: {edges}." if edges else "No edge of the graph is stable under fresh noise."
 
-    def findings(self, question: QuestionPart, answer: Any) -> list[Finding]:
+    def findings(self, question: QuestionPart, answer: Any, with_coverage: bool = False) -> list[Finding]:
+        """Return the rows of a result; ``with_coverage`` the percentage of each interval is in its cell."""
         title, estimate = self.question(question), estimate_of(answer)
         if estimate is not None:
-            size = signed_text(estimate.size, estimate.interval)
-            rows = [Finding(title, size, interval_text(estimate.interval) or "none", estimate.evidence)]
+            parts = [(title, estimate)]
             for one in getattr(answer, "by_group", ()):
                 part = Estimate(one.estimate, one.interval, estimate.coverage, one.reason)
-                size, interval = signed_text(one.estimate, one.interval), interval_text(one.interval) or "none"
-                rows.append(Finding(f"  {self.group(one.group)}", size, interval, part.evidence))
-            return rows
+                parts.append((f"  {self.group(one.group)}", part))
+            percent = f"{coverage_text(estimate.coverage)}: " if with_coverage else ""
+            return [Finding(name, signed_text(one.size, one.interval),
+                            f"{percent}{interval_text(one.interval)}" if one.interval else "none", one.evidence)
+                    for name, one in parts]  # fmt: skip
         if isinstance(answer, Independence):
             sign = {"p": ": both rise together", "n": ": one falls as the other rises"}.get(_sign_word(answer)[:1], "")
             text = f"Yes{sign}" if answer.decision == "dependent" else "Not detected"
@@ -349,21 +373,6 @@ def unit_text(unit: Unit) -> str:
         Unit.DONOR: "one control unit with its whole series; the treated unit is not protected",
         Unit.TEST_ROW: "one row of the test half only", Unit.TRAINING_ROW: "one row of the training half only",
     }.get(unit, unit.value)  # fmt: skip
-
-
-AFFIRMATIVE = {"yes", "y", "true", "1", "treated", "treatment", "exposed", "active"}
-NEGATIVE = {"no", "n", "false", "0", "none", "control", "untreated", "unexposed", "placebo"}
-
-
-def is_affirmative(treated: str, control: str) -> bool:
-    """Return whether one level says that something is so, and the other that it is not.
-
-    Examples
-    --------
-    >>> is_affirmative("yes", "no"), is_affirmative("no", "yes")
-    (True, False)
-    """
-    return treated.casefold() in AFFIRMATIVE and control.casefold() in NEGATIVE
 
 
 def public_text(items: Iterable[str]) -> str:

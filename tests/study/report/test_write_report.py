@@ -12,6 +12,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.claims import claims
+from dpcausal.study.phrases import QUESTIONS, STATEMENTS
 from dpcausal.study.report.deployments import registry_record, yaml
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.findings import odds
@@ -152,6 +153,43 @@ def test_the_sentence_of_an_effect_names_the_levels_compared_unless_they_are_yes
     usual = inputs.wording.effect_sentence(replace(effect, treated="yes", control="no"), estimate)
     turned = inputs.wording.effect_sentence(replace(effect, treated="no", control="yes"), estimate)
     assert "= no (compared with yes)" in turned and "compared with" not in usual
+
+
+SAME = '[[question]]\nname="{}"\ntask="effect"\ntreatment="a"\noutcome="b"\nadjust=[]\nepsilon=0.5\n{}'
+
+
+def worded(folder: Path, *more: str) -> Any:
+    """Return the report's inputs of a study whose effects differ in what each adds, run."""
+    found = dpc.Study.open(write(folder, "".join(SAME.format(f"q{k}", one) for k, one in enumerate(more)), n=N))
+    found.run(new_ledger=True)
+    return found._report_inputs()
+
+
+def test_the_words_of_a_question_name_the_levels_and_are_those_of_no_other(tmp_path: Path) -> None:
+    more = ("", "event=0\n", "treated=0\ncontrol=1\n", "treated=0\n", "coverage=0.8\n",
+            "coverage=0.8\nestimand='att'\n")  # fmt: skip
+    inputs = worded(tmp_path, *more)
+    for forms in (QUESTIONS, STATEMENTS):
+        words = [inputs.wording.question(one.question, forms) for one in inputs.plan.questions]
+        assert len(set(words)) == len(more)
+        assert ["b = 0" in text for text in words] == [False, True, False, False, False, False]
+        assert ["0 vs 1" in text for text in words] == [False, False, True, True, False, False]
+        assert ["0.8" in text for text in words] == [False] * 4 + [True] * 2
+    short = [one.about for one in inputs.plan.questions]
+    assert len({short[0], short[1], short[2]}) == 3 and short[0] == short[4]
+
+
+def test_intervals_are_headed_by_their_coverage_or_each_states_its_own(tmp_path: Path) -> None:
+    tables = dict[tuple[str, ...], Any]()
+    for more in (("coverage=0.8\n", "coverage=0.8\nevent=0\n"), ("coverage=0.8\n", "coverage=0.9\n")):
+        folder = tmp_path / str(len(tables))
+        folder.mkdir()
+        blocks = document(worded(folder, *more))
+        (rows,) = [block.rows for block in blocks if block.kind == "table" and block.text == "Findings"]
+        (methods,) = [block.text for block in blocks if block.kind == "quote" and "OpenDP" in block.text]
+        tables[more] = [numbers_in(row[2]) & {"80", "90", "95"} for row in rows]
+        assert {"80", "90", "95"} & numbers_in(methods) == set().union(*tables[more])
+    assert list(tables.values()) == [[{"80"}, set(), set()], [set(), {"80"}, {"90"}]]
 
 
 def test_odds_are_those_of_the_loss() -> None:

@@ -20,6 +20,7 @@ from dpcausal.study.wording import (
     Estimate,
     Wording,
     answers_of,
+    coverage_text,
     disagreements,
     estimate_of,
     unit_text,
@@ -86,6 +87,12 @@ class ReportInputs:
         return [(one.question, answer) for one in self.plan.questions for answer in answers_of(one.answer)]
 
     @property
+    def coverages(self) -> list[float]:
+        """The coverages of the intervals that are shown, each once."""
+        found = [one for _, answer in self.results if (one := estimate_of(answer)) is not None]
+        return sorted({one.coverage for one in found if one.interval} or {one.coverage for one in found})
+
+    @property
     def randomised(self) -> bool:
         return self.wording.design == "randomised"
 
@@ -127,9 +134,11 @@ def first_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     about = [file.disclosure.population, f"{plan.n:,} {plan.records}"]
     blocks = [Block("title", file.title), Block("small", " · ".join(part for part in about if part)),
               Block("answer", *_answer_box(inputs))]  # fmt: skip
-    rows: list[tuple[str, ...]] = [("Question", "Result", "95 % CI", "Evidence")]
+    coverages = inputs.coverages
+    interval = f"{coverage_text(coverages[0])} CI" if len(coverages) == 1 else "CI"
+    rows: list[tuple[str, ...]] = [("Question", "Result", interval, "Evidence")]
     for question, answer in inputs.results:
-        rows += [tuple(row) for row in inputs.wording.findings(question, answer)]
+        rows += [tuple(row) for row in inputs.wording.findings(question, answer, len(coverages) > 1)]
     rows += [(inputs.wording.question(one.question), no_answer(one), "–", "–")
              for one in plan.questions if one.answer is None]  # fmt: skip
     blocks += [Block("heading", "Findings"), Block("table", "Findings", rows=tuple(rows))]

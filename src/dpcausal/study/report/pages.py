@@ -15,11 +15,12 @@ from dpcausal.effects.result import Balance, Effect
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP, parse_loss
 from dpcausal.result import explain_terms, number_text, percent_text, short_amount, short_loss, signed_text
+from dpcausal.study.phrases import STATEMENTS
 from dpcausal.study.report.figures import Figures, draw_budget
 from dpcausal.study.report.findings import FILL, MISSING, ReportInputs, first_page, no_answer
 from dpcausal.study.report.html import Block
 from dpcausal.study.status import ANSWERED, EARLIER
-from dpcausal.study.wording import STATEMENTS, answers_of, estimate_of, public_text, unit_text
+from dpcausal.study.wording import answers_of, coverage_text, estimate_of, public_text, unit_text
 
 STRATA = ("stratified", "trial")
 METHODS = {
@@ -176,11 +177,14 @@ def _methods_paragraph(inputs: ReportInputs) -> str:
     variant = {PureDP: "ε-differential privacy", ApproxDP: "(ε, δ)-differential privacy"}.get(
         type(inputs.spent), "zero-concentrated differential privacy")  # fmt: skip
     opendp = next((one.removeprefix("opendp ") for one in _package_versions() if one.startswith("opendp")), "")
+    percents = [coverage_text(one) for one in inputs.coverages]
+    several = f" ({', '.join(percents)})" if percents[1:] else ""
+    intervals = f"{percents[0]} confidence intervals" if len(percents) == 1 else f"confidence intervals{several}"
     return (
         f"The data set holds {inputs.plan.n:,} {inputs.plan.records}. {questions} All "
         f"results together satisfy {variant} with {inputs.spent_text} for each {inputs.person} under "
         f"replace-one neighbours (dpcausal {version('dpcausal')}; OpenDP {opendp} samplers).{missing} Values outside "
-        "the declared bounds count as the nearer bound. Standard errors, 95 % confidence intervals and p-values "
+        f"the declared bounds count as the nearer bound. Standard errors, {intervals} and p-values "
         f"account for sampling and privacy noise{_as_independent(inputs)}."
     )
 
