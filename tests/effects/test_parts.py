@@ -16,7 +16,7 @@ from tests.effects.tables import covered, effect_of
 from tests.refusals import rule_of
 
 SCHEMA = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 10), "x": dpc.Bounded(-5, 5)})
-EXACT = dpc.NoPrivacy()
+EXACT, PURE = dpc.NoPrivacy(), dpc.PureDP(1)
 
 
 def table(columns: dict[str, Any], loss: Any = None, **how: Any) -> dpc.Table:
@@ -78,14 +78,44 @@ def test_without_noise_sums_are_those_of_weights_one_over_a_persons_kept_rows() 
     assert fit["x"].estimate == pytest.approx(slope, abs=1e-8)
 
 
-def test_at_most_some_rows_of_a_person_count_each_as_the_same_part() -> None:
+def test_at_most_some_rows_of_a_person_count_as_equal_parts_of_the_person() -> None:
     columns = visits()
-    rows = np.minimum(np.bincount(columns["id"]), 3)
     found = dpc.cells(table(columns, person="id", max_rows_per_person=3), by=["a"], loss=EXACT)
-    assert found.counts.sum() == pytest.approx(rows.sum() / 3, abs=1e-3)
+    assert found.counts.sum() == pytest.approx(len(np.unique(columns["id"])), abs=1e-3)
+    whole, many = (dpc.cells(table(columns, person="id", max_rows_per_person=most), by=["a"], values=["y"], loss=EXACT)
+                   for most in (None, int(np.bincount(columns["id"]).max())))  # fmt: skip
+    assert many.counts == pytest.approx(whole.counts, abs=1e-12)
     one = dpc.cells(table(columns, person="id", max_rows_per_person=1), by=["a"], values=["y"], loss=EXACT)
     rows_of = table(columns, person="id").rows(["a", "y"])
     assert one.counts.sum(axis=1).tolist() == np.bincount(rows_of.values["a"]).tolist()
+
+
+def test_an_effect_is_the_mean_over_persons_whatever_the_most_rows() -> None:
+    """The effect is 0 in persons of one row and 2 in those of five, as many of each."""
+    rng = np.random.default_rng(8)
+    several = rng.random(20_000) < 0.5
+    person = np.repeat(np.arange(20_000), np.where(several, 5, 1))
+    a = rng.integers(0, 2, len(person))
+    y = np.clip(2 * a * several[person] + rng.normal(size=len(person)) + 4, 0, 10)
+    columns = {"id": person, "a": a, "y": y, "x": np.zeros(len(person)), "w": np.ones(len(person))}
+    for most in (None, 1, 2, 5, 20):
+        found = effect_of(table(columns, PURE, person="id", max_rows_per_person=most), PURE, "stratified", 3, adjust=[])
+        assert found.estimate == pytest.approx(1.0, abs=0.15) and not found.missing_text
+
+
+def test_records_count_as_missing_only_where_noise_does_not_explain_it() -> None:
+    shares = []
+    for seed in range(30):
+        rng = np.random.default_rng([7, seed])
+        columns = {"a": rng.permutation(np.repeat([0, 1], [120, 40])), "y": np.clip(rng.normal(4, 1, 160), 0, 10)}
+        for missing in (0, 60):
+            columns["y"][:missing] = np.nan
+            schema = {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 10)}
+            private = factories.table(columns, schema, dpc.PureDP(2))
+            found = effect_of(private, dpc.PureDP(2), "stratified", seed, adjust=[])
+            shares.append((missing, bool(found.missing_text)))
+    assert sum(said for missing, said in shares if not missing) <= 1
+    assert sum(said for missing, said in shares if missing) >= 25
 
 
 def test_weights_are_cut_at_their_maximum_and_negative_or_missing_ones_leave_out() -> None:

@@ -113,13 +113,11 @@ class Persons:
         return rows[starts], complete[rows[starts]]
 
     def parts(self, complete: NDArray[np.bool_], most: int | None) -> tuple[Integers, Integers, NDArray[np.float64]]:
-        """Return the kept rows that count, whose each is, and what part of the person: 1/r of r rows, or 1/most. With
-        ``most`` they are the first so many by hash.  The parts of a person sum to at most 1."""
+        """Return the rows that count, whose each is, and what part of the person, 1/r of r rows. With ``most`` they are
+        the first so many by hash.  The parts of a person sum to at most 1."""
         rows, codes, starts = self._by_hash(complete)
-        limit = most or MOST_ROWS
-        counts = complete[rows] & (np.arange(len(rows)) - starts[codes] < limit)
-        held = np.bincount(codes[counts], minlength=self.n)[codes[counts]]
-        return rows[counts], codes[counts], 1.0 / (held if most is None else np.full(len(held), most))
+        counts = complete[rows] & (np.arange(len(rows)) - starts[codes] < (most or MOST_ROWS))
+        return rows[counts], codes[counts], 1.0 / np.bincount(codes[counts], minlength=self.n)[codes[counts]]
 
     def _by_hash(self, complete: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
         """Return the rows of persons, kept ones first, by hash; whose they are; where each person begins. The hash is

@@ -61,8 +61,8 @@ class Table(Frozen):
         Whether who is in the data is ``"private"``, so that a replaced person may have another id, or ``"public"``:
         then blocks cost half the noise, and methods that deal persons by place can be asked.
     max_rows_per_person : int, optional
-        Of ``cells``, ``moments`` and ``effect``: the most rows of a person that count.  By default all count, each as
-        an equal part of the person.
+        Of ``cells``, ``moments``, ``effect`` and ``did``: the most rows of a person that count, by default all.  Those
+        that count are equal parts of the person.
     weight : (str, float), optional
         A column of survey weights, which need not be in the schema, and their public maximum, for the same three;
         others refuse.  A row counts as w/maximum of one; above the maximum as one; not at all if w is missing or

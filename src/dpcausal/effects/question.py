@@ -37,7 +37,7 @@ COMPLETE = (
     "in some strata, it is for the complete records; Stratified(population='observed') estimates it for all records "
     "with treatment and confounders"
 )
-LEAST_COUNTED = 0.05
+LEAST_COUNTED, MOSTLY_COUNTED, CLEAR_MISSING = 0.05, 0.95, 3.0
 FEW_COUNT = (
     "hardly any record counts: most have a missing value of the call, or hold levels, weights or numbers that are "
     "not as declared; schema.check(frame) shows the curator which, before anything is paid"
@@ -162,10 +162,11 @@ class EffectQuestion(TableQuestion[Effect]):
         return replace(effect, notes=(*effect.notes, *self.selection_caveats, *([note] if note else [])))
 
     def _share_counted(self, release: Release | None) -> float | None:
-        counted = None if release is None else release.records_counted
-        if counted is None or self.table.weighed or self.table.inside:
+        if release is None or release.records_counted is None or self.table.weighed or self.table.inside:
             return None
-        return min(max(counted / self.n, 0.0), 1.0)
+        share = min(max(release.records_counted / self.n, 0.0), 1.0)
+        is_clear = self.n * (1 - share) > CLEAR_MISSING * release.count_deviation
+        return share if is_clear or share >= MOSTLY_COUNTED else None
 
 
 def check_clustered(cluster: Any, others: tuple[str, ...], estimand: str = "ate", groups: str | None = None) -> None:

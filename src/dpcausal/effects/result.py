@@ -142,7 +142,7 @@ class Effect(Result):
         not their outcome is known, or ``"imputed"``, all records.
     share_counted : float or None
         Share of the records, noisy, that have a value of each column that is used; ``None`` of weights, of a subgroup
-        and where it was not released.
+        and where it was not released or noise hides whether values are missing.
     fit_check : FitCheck or None
         Of method ``"boosted-aipw"``: whether its models fit.
     cluster : str

@@ -119,6 +119,11 @@ class Release(TextResult, ABC):
         """How many records count, noisy; ``None`` where that was not released."""
         return None
 
+    @property
+    def count_deviation(self) -> float:
+        """The deviation of the noise of ``records_counted``."""
+        return 0.0
+
     def as_graph_release(self) -> Release:
         """Return it in the form that a graph is searched in: itself, where there is no other."""
         return self

@@ -242,8 +242,18 @@ class NoisyCells(Release):
 
     @property
     def records_counted(self) -> float:
-        counts = self.counts[..., : self.values[0].degree + 1] if self.observed is None else self.observed
-        return float(counts.sum())
+        return float(self._counts_of_records[0].sum())
+
+    @property
+    def count_deviation(self) -> float:
+        counts, variance = self._counts_of_records
+        return math.sqrt(variance * counts.size)
+
+    @property
+    def _counts_of_records(self) -> tuple[Reals, float]:
+        if self.observed is not None:
+            return self.observed, self.observed_variance
+        return self.counts[..., : self.values[0].degree + 1], self.variance
 
     def value(self, name: str) -> Value:
         match = next((one for one in self.values if one.name == name), None)

@@ -239,8 +239,7 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         cohorts = np.where(complete, sums // number, 0).astype(np.int64)
         weights = None
         if self.table.weighed and rows.weights is not None:
-            part = self.table.declared.get("max_rows_per_person", number) / number
-            weights = np.minimum(np.bincount(owners[rows.included], rows.weights[rows.included], n) * part, 1.0)
+            weights = np.minimum(np.bincount(owners[rows.included], rows.weights[rows.included], n), 1.0)
         groups = None
         if rows.groups is not None:  # of a person in several clusters the last group
             groups = np.zeros(n, dtype=np.int64)

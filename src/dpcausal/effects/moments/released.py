@@ -184,11 +184,9 @@ class ReleasedMoments(Release):
         return cls.of_rounds(names, n, ranges, Moments(Shape(centre, np.eye(d)), sums, 0.0, np.zeros(d), noise))
 
     def number_notes(self) -> list[str]:
-        if not self.deviation:
-            return []
-        return [f"The noise is exceeded {self.signal_to_noise:.3g} times in the least direction; about "
-                f"{max(self.shortened, 0):.0f} records were shortened.",
-                *(f"{one}, cut to [-1, 1]." for one in self.products)]  # fmt: skip
+        ratio, products = self.signal_to_noise, [f"{one}, cut to [-1, 1]." for one in self.products]
+        text = f"Least signal to noise: {ratio:.3g}; about {max(self.shortened, 0):.0f} records were shortened."
+        return [text, *products] if self.deviation else []
 
     @property
     def noise(self) -> Noise:
@@ -210,7 +208,7 @@ class ReleasedMoments(Release):
     @property
     def radius_of_numbers(self) -> float:
         """The length that rows are shortened to, less what factors add to each."""
-        starts = [self.layout.levels(factor)[0] for factor in range(len(self.factors))]
+        starts = (self.layout.levels(factor)[0] for factor in range(len(self.factors)))
         return math.sqrt(max(self.radius**2 - sum((2 / self.spread[place, place]) ** 2 for place in starts), 0.0))
 
     def levels_of(self, factors: Sequence[int]) -> tuple[Reals, Reals]:
@@ -245,6 +243,10 @@ class ReleasedMoments(Release):
     @property
     def records_counted(self) -> float:
         return float(self.sums[-1, -1])
+
+    @property
+    def count_deviation(self) -> float:
+        return math.sqrt(self.noise.variances(1)[-1, -1])
 
     @property
     def count(self) -> float:
