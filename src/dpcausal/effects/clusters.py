@@ -107,7 +107,7 @@ class ClusterVariance:
 
     ``independent`` is what it would be of independent rows.  With 97.7 % confidence there are ``least_groups`` or more.
     So many groups of one size as ``even_groups`` would vary as much if what clusters have in common decided.  A group
-    has at most about ``largest`` rows; noise may hide that such a one adds ``hidden`` to the variance.
+    has at most about ``largest`` rows, if few have so many; noise may hide that it adds ``hidden`` to the variance.
     """
 
     variance: float
@@ -267,7 +267,8 @@ def release_variances(
 
 def _groups_of_sizes(filled: Reals, ends: Reals, deviation: float, unit: float) -> Sizes:
     """Return how many groups of size 1 the rows fill, less what noise may add; how many of one size have as much of
-    Σ s⁴ for their Σ s², as sums vary if what clusters have in common decides; and the largest size, in rows."""
+    Σ s⁴ for their Σ s², as sums vary if what clusters have in common decides; and the largest size, in rows,
+    or 0 where several have about as many."""
     whole = FIRST_SIZE + 1
     least = float(filled[:whole].sum()) - ONE_SIDED * deviation * math.sqrt(whole)
     known = np.where(filled > OCCUPIED * deviation, filled, 0.0)
@@ -275,7 +276,8 @@ def _groups_of_sizes(filled: Reals, ends: Reals, deviation: float, unit: float) 
     squares = float(known @ (ends[1:] + ends[:-1]))
     even = squares**2 / float(known @ (np.diff(ends**4) / np.diff(ends)))
     last = int(np.flatnonzero(known)[-1])
-    return least, even, unit * float(min(ends[last] + known[last], ends[last + 1]))
+    longest = float(min(ends[last] + known[last], ends[last + 1]))
+    return least, even, unit * longest if known[last] < LEAST_GROUPS * (ends[last + 1] - ends[last]) else 0.0
 
 
 def _released_layers(sums: Integers, ends: Integers, name: str, loss: Paid, budget: CallBudget) -> tuple[Reals, float]:
