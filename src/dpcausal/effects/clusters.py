@@ -135,10 +135,10 @@ class ClusterVariance:
         while place < min(best + MORE, most) and ends[place + 1] * totals[place] < FARTHER * squares[place]:
             place += 1
         place = max([place, *np.flatnonzero(known & (noise <= LITTLE * squares)).tolist()])
-        found = cls._of(float(totals[place]), float(squares[place]), float(noise[place]), independent, sizes)
+        variance = cls._of(float(totals[place]), float(squares[place]), float(noise[place]), independent, sizes)
         # Sums farther out, of a cluster of the largest size, that would not stand out from the noise.
         unseen = ends[1:][(ends[1:] ** 2 < CLEAR * noise) & (np.arange(len(layers)) > place)]
-        return replace(found, hidden=min(float(unseen.max(initial=0.0)), TYPICAL * sizes[2]) ** 2)
+        return replace(variance, hidden=min(float(unseen.max(initial=0.0)), TYPICAL * sizes[2]) ** 2)
 
     @classmethod
     def exactly(cls, sums: Reals, independent: float, sizes: Sizes) -> ClusterVariance:

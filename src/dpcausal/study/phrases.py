@@ -56,9 +56,9 @@ def is_affirmative(treated: str, control: str) -> bool:
     return treated.casefold() in AFFIRMATIVE and control.casefold() in NEGATIVE
 
 
-def difference_text(question: QuestionPart, alike: Iterable[QuestionPart]) -> str:
+def difference_text(question: QuestionPart, similar: Iterable[QuestionPart]) -> str:
     """Return what a question states that others do not; its name where that is nothing, or what another states."""
-    each = [_stated(one) for one in alike]
+    each = [_stated(one) for one in similar]
     own, *others = [_differing(one, each) for one in (_stated(question), *each)]
     return own if own and others.count(own) == 1 else question.name
 

@@ -132,7 +132,6 @@ class Wording:
         return self.label(outcome) if event is None else self.share(outcome, event)
 
     def _treatment(self, arguments: Mapping[str, Any]) -> str:
-        """Return a treatment, with the levels that are compared where the question states one of them."""
         treatment = str(arguments.get("treatment"))
         stated = {arm: self.level(treatment, arguments[arm]) for arm in ("treated", "control")
                   if arguments.get(arm) is not None}  # fmt: skip
@@ -145,18 +144,17 @@ class Wording:
         return self.label(treatment) + "".join(f" ({arm} {one})" for arm, one in stated.items())
 
     def question(self, question: QuestionPart, forms: Mapping[str, str] = QUESTIONS, end: str = "?") -> str:
-        """Return a question as a sentence; what differs from others of the study in the same words is in parentheses.
-        """
-        words = self._words(question, forms)
-        alike = [one for one in self.questions if self._words(one, forms) == words]
-        differs = f" ({difference_text(question, alike)})" if len(alike) > 1 else ""
-        return f"{words}{differs}{end if self._form(question, forms) else ''}"
+        """Return a question as a sentence; in parentheses what differs from others in the same words."""
+        text = self._text(question, forms)
+        same = [one for one in self.questions if self._text(one, forms) == text]
+        differs = f" ({difference_text(question, same)})" if len(same) > 1 else ""
+        return f"{text}{differs}{end if self._form(question, forms) else ''}"
 
     def _form(self, question: QuestionPart, forms: Mapping[str, str]) -> str | None:
         kind = "effect" if self.design == "randomised" else "difference"
         return forms.get(f"{question.task} {kind}", forms.get(question.task))
 
-    def _words(self, question: QuestionPart, forms: Mapping[str, str]) -> str:
+    def _text(self, question: QuestionPart, forms: Mapping[str, str]) -> str:
         arguments, task = question.arguments, question.task
         inside = f", among those with {question.where}" if question.where else ""
         form = self._form(question, forms)

@@ -236,9 +236,9 @@ class NoisyPaths(Release):
     def more_errors(self, controls: dict[Pair, list[int]]) -> Reals:
         """Return of each pair the error that the sums do not show."""
         counts = np.where([g in self.enough for g in range(len(self.counts))], self.counts, 1.0)
-        found, whole = (self.effects(counts, sums, controls) for sums in
+        estimates, whole = (self.effects(counts, sums, controls) for sums in
                         (self.sums, self.sums + counts[:, None] * self.biases))  # fmt: skip
-        return np.array([abs(whole[pair] - found[pair]) for pair in controls])
+        return np.array([abs(whole[pair] - estimates[pair]) for pair in controls])
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:

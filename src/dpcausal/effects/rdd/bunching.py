@@ -45,19 +45,19 @@ def bunching_pvalue(both: Sequence[SideFit]) -> float | None:
 def _log_density(side: SideFit) -> _Fit | None:
     from scipy.special import chdtrc
 
-    found, whole = None, float(side.far.max())
+    longest, whole = None, float(side.far.max())
     for step in range(STRETCHES, 0, -1):
         line, parabola = (_polynomial(side, whole * (step / STRETCHES) ** 2, degree) for degree in (1, 2))
         if line is None or parabola is None:
             break
-        found = parabola
+        longest = parabola
         if chdtrc(line.free, line.chi_squared) > REJECTED:
             break
-    return found
+    return longest
 
 
 def _polynomial(side: SideFit, stretch: float, degree: int) -> _Fit | None:
-    """Return a fit of the log density by Fisher scoring, bins weighed by 1 − x / stretch; ``None`` of too few bins."""
+    # By Fisher scoring; bins weigh 1 − x / stretch.
     inside = side.middle < stretch
     if np.count_nonzero(inside) < degree + 3:
         return None

@@ -89,8 +89,8 @@ class ReportInputs:
     @property
     def coverages(self) -> list[float]:
         """The coverages of the intervals that are shown, each once."""
-        found = [one for _, answer in self.results if (one := estimate_of(answer)) is not None]
-        return sorted({one.coverage for one in found if one.interval} or {one.coverage for one in found})
+        estimates = [one for _, answer in self.results if (one := estimate_of(answer)) is not None]
+        return sorted({one.coverage for one in estimates if one.interval} or {one.coverage for one in estimates})
 
     @property
     def randomised(self) -> bool:
