@@ -203,7 +203,7 @@ def test_a_regression_by_clusters_without_noise_is_that_of_statsmodels() -> None
 
 
 def test_a_noisy_regression_by_clusters_is_saved_and_is_wider() -> None:
-    columns, loss = columns_of(4, 60, 20_000), dpc.ZCDP(0.5)
+    columns, loss = columns_of(4, 60, 20_000), dpc.ZCDP(0.1)
     found = {}
     for cluster in ("village", None):
         with dpc.simulated_noise(2):
@@ -256,7 +256,7 @@ def test_differences_in_differences_by_clusters_hold_where_those_by_persons_do_n
     held: dict[str | None, list[bool]] = {"state": [], None: []}
     for seed in range(8):
         for cluster, hits in held.items():
-            found = differences(of_states(seed, 40, 12_000), APPROXIMATE, cluster, seed)
+            found = differences(of_states(seed, 40, 6_000), APPROXIMATE, cluster, seed)
             after = [found.att, *(one for one in found.event_study if one.event >= 0)]
             hits += covered(after, 1) + covered((one for one in found.event_study if one.event < 0), 0)
     assert np.mean(held["state"]) >= 0.9 and np.mean(held[None]) <= 0.75 and len(held["state"]) >= 24

@@ -147,7 +147,7 @@ def test_a_weighted_effect_is_about_the_population_that_the_weights_stand_for() 
             low, high = found.interval
             held.append(low < 2 < high)
             assert high - low < 0.5
-        assert sum(held) >= 8, method
+        assert sum(held) >= 9, method
         assert effect_of(table(columns, loss), loss, method, 5, adjust=adjust).estimate < 0.6
     entry = asked.ledger.entries()[0]
     assert '"weight":["w",10.0]' in str(entry.detail).replace(" ", "") and "the largest weight" in found.details()

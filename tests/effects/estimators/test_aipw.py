@@ -357,34 +357,31 @@ def checked(
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_where_both_models_miss_a_curve_there_is_no_interval(curve: str) -> None:
-    left, reasons, shown = [], [], []
-    for seed in range(4, 9):
+    for seed in range(6, 11):
         result = checked(curve, curve, seed=seed)
         check = result.fit_check
-        assert result.method == "aipw" and result.estimate > 0.5 and result.interval is None
+        assert result.method == "aipw" and result.estimate > 0.5 and result.interval_reason == BENT
+        assert check.correction > 2 * check.error and max(check.treatment_pvalue, check.outcome_pvalue) < 0.05
         lines = checked(curve, curve, seed=seed, method=dpc.methods.Aipw(light_tails=True, lines_only=True))
-        left.append(abs(result.estimate - 0.4) / abs(lines.estimate - 0.4))
-        reasons.append(result.interval_reason)
-        shown.append(check.correction > 2 * check.error and max(check.treatment_pvalue, check.outcome_pvalue) < 0.05)
-    assert reasons.count(BENT) >= 4 and sum(shown) >= 3 and np.median(left) < 0.7
+        assert abs(result.estimate - 0.4) < 0.7 * abs(lines.estimate - 0.4)
 
 
 def test_the_check_shows_most_of_a_product_that_is_no_column_of_the_lines() -> None:
     shown, left = [], []
     for seed in range(60):
         rng = np.random.default_rng([3, seed])
-        x, w = rng.uniform(-1.75, 1.75, 8_000), np.clip(rng.normal(size=8_000), -4, 4)
-        v, z = rng.exponential(size=8_000), x * w
-        a = rng.random(8_000) < 1 / (1 + np.exp(-0.8 * z))
+        x, w = rng.uniform(-1.75, 1.75, 10_000), np.clip(rng.normal(size=10_000), -4, 4)
+        v, z = rng.exponential(size=10_000), x * w
+        a = rng.random(10_000) < 1 / (1 + np.exp(-0.8 * z))
         columns = {"a": np.where(a, "yes", "no"), "x": x, "w": w, "v": np.clip(v, 0, 8),
-                   "y": np.clip(0.5 * a + 0.8 * z + rng.normal(size=8_000), -12, 12)}  # fmt: skip
+                   "y": np.clip(0.5 * a + 0.8 * z + rng.normal(size=10_000), -12, 12)}  # fmt: skip
         schema = SCHEMA | {"x": dpc.Bounded(-1.75, 1.75), "w": dpc.Bounded(-4, 4), "v": dpc.Bounded(0, 8)}
         found = ask(columns, dpc.ApproxDP(1, 1e-6), "aipw", seed, schema, adjust=["x", "w", "v"])
         assert "x times w" not in found.release.names
         shown.append(found.fit_check.correction)
         left.append(found.estimate - 0.5)
     bias = 0.55
-    assert np.mean(left) > 0.2 and 0.5 * bias < np.mean(shown) < bias
+    assert np.mean(left) > 0.2 and 0.62 * bias < np.mean(shown) < bias
 
 
 @pytest.mark.parametrize(("treatment", "outcome"), [("line", "line"), ("wave", "line"), ("line", "wave")])
