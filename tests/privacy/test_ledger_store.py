@@ -3,7 +3,8 @@
 import os
 import shutil
 import stat
-import time
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -228,6 +229,15 @@ def test_an_auditor_needs_no_right_to_write_and_an_analyst_none_but_to_the_file(
 # Size.
 
 
+OPENED = """
+import sys, time
+from dpcausal import Ledger
+begun = time.process_time()
+Ledger.open(sys.argv[1], sys.argv[2])
+print(time.process_time() - begun)
+"""
+
+
 def test_a_hundred_thousand_entries_open_in_two_seconds_and_slow_no_spend(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,14 +251,10 @@ def test_a_hundred_thousand_entries_open_in_two_seconds_and_slow_no_spend(
             line = sealed("spend", told | {"number": number, "previous": head})
             head = line[-67:-3].decode()
             file.write(line)
-    seconds: list[float] = []
-    while len(seconds) < 3 and min(seconds, default=2.0) >= 2:  # of processor time: others may be busy here
-        begun = time.process_time()
-        ledger = Ledger.open(path, head)
-        seconds.append(time.process_time() - begun)
+    opened = subprocess.run([sys.executable, "-c", OPENED, path, head], capture_output=True, text=True, check=True)
+    assert float(opened.stdout) < 2  # of processor time, in a process without the objects of other tests
+    ledger = Ledger.open(path, head)
     assert ledger.remaining.epsilon == 19_998
-    print(f"{entries:,d} entries opened and recounted in {min(seconds):.2f} s of processor")
-    assert min(seconds) < 2
     reads: list[int] = []
     read = Account.read
     monkeypatch.setattr(Account, "read", lambda self, raw, *rest: reads.append(len(raw)) or read(self, raw, *rest))

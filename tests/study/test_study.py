@@ -336,11 +336,11 @@ def test_the_schema_for_editors_is_that_of_the_file() -> None:
 
 def test_clusters_are_planned_for_and_named_in_the_answer_and_its_entry(study: Path) -> None:
     cluster = MORE.partition("[[question]]\nname = \"graph\"")[0].replace('where = "age >= 30"', 'cluster = "village"')
-    head = HEAD.replace('person = "id"', "n = 4000")
+    head = HEAD.replace('person = "id"', "n = 10000")
     (planned,) = dpc.Study.open(written(cluster.replace('["age"]', "[]"), head)).plan().questions
     assert planned.state == TO_ASK and "40 clusters" in planned.forecast
     rng, named = np.random.default_rng(1), np.array(["no", "yes"])
-    village, sick = rng.permutation(np.arange(4_000) % 50), rng.random(4_000) < 0.3
+    village, sick = rng.permutation(np.arange(10_000) % 50), rng.random(10_000) < 0.3
     smokes = (rng.random(50) < 0.5)[village]
     columns = {"village": village, "age": 40, "smoker": named[smokes.astype(int)], "sick": named[sick.astype(int)]}
     pd.DataFrame(columns).to_csv("study.csv", index=False)
