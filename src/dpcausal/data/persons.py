@@ -155,7 +155,7 @@ def names_of(collected: Collected, name: str, fields: bool) -> tuple[Integers, l
     return np.fromiter((known.setdefault(text, len(known)) for text in texts), np.int64, len(collected)), [*known]
 
 
-def groups_of(collected: Collected, name: str, fields: bool) -> Integers:
+def cluster_groups(collected: Collected, name: str, fields: bool) -> Integers:
     """Return the group of each row by a public hash of its cluster's name; rows without a name are one cluster."""
     places, texts = names_of(collected, name, fields)
     return np.array([hash_of_text(text or "", "cluster") % GROUPS for text in texts], dtype=np.int64)[places]

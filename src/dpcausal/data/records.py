@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpcausal.arrays import Integers
 from dpcausal.data.coding import cleaned_column
-from dpcausal.data.persons import Persons, groups_of
+from dpcausal.data.persons import Persons, cluster_groups
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.source import Collected, Kind, Source, guarded_read
 from dpcausal.data.sources.fingerprint import was_modified
@@ -269,7 +269,7 @@ class Reading:
             inside &= one.holds(*both[one.name])
         rows = Rows.of({name: both[name] for name in self.names}, inside, self.missing)
         if self.cluster is not None:
-            rows = replace(rows, groups=groups_of(collected, self.cluster, self.cluster in self.fields))
+            rows = replace(rows, groups=cluster_groups(collected, self.cluster, self.cluster in self.fields))
         if self.weight is None:
             return rows
         name, column = self.weight

@@ -83,7 +83,7 @@ def first_terms(columns: Columns) -> list[Reals]:
 def more_terms(columns: Columns, U: Reals) -> list[Reals]:
     """Return what may be beside them; of many numbers the pairs that go best with the responses."""
     terms = _wide_curves(columns) if columns.count > MOST_CURVED else []
-    terms += [curve(column, landmarks) for column in columns.curved.T for landmarks in NARROW]
+    terms += [curve_features(column, landmarks) for column in columns.curved.T for landmarks in NARROW]
     terms += _by_level(columns)
     if columns.count > 1:
         terms += _of_pairs(columns, U)
@@ -115,7 +115,7 @@ def with_unit_trace(term: Reals) -> Reals:
     return centred / size**0.5 if size > 1e-12 else np.zeros_like(centred)
 
 
-def curve(column: Reals, landmarks: Landmarks) -> Reals:
+def curve_features(column: Reals, landmarks: Landmarks) -> Reals:
     from scipy.special import ndtr, ndtri
 
     width, count = landmarks
@@ -148,7 +148,7 @@ def _kernel_features(squared: Reals, between: Reals) -> Reals:
 
 
 def _wide_curves(columns: Columns) -> list[Reals]:
-    return [curve(column, WIDE) for column in columns.curved.T]
+    return [curve_features(column, WIDE) for column in columns.curved.T]
 
 
 def _by_level(columns: Columns) -> list[Reals]:
@@ -164,7 +164,7 @@ def _by_level(columns: Columns) -> list[Reals]:
         for z, curved in zip(columns.z.T, columns.curved.T, strict=True):
             if np.ptp(z[codes == codes[0]]) > 0:
                 for landmarks in BY_LEVEL if sides.shape[1] <= MOST_CLOSELY else BY_LEVEL[:1]:
-                    shapes = np.column_stack([z, curve(curved, landmarks)])
+                    shapes = np.column_stack([z, curve_features(curved, landmarks)])
                     terms.append((sides[:, :, None] * shapes[:, None, :]).reshape(len(z), -1))
     return terms
 
@@ -184,7 +184,7 @@ def _of_pairs(columns: Columns, U: Reals) -> list[Reals]:
     for i, j in _best_pairs(columns, U):
         terms.append(np.column_stack([z[:, i] * z[:, j], curved[:, i] * curved[:, j]]))
         for along in (curved[:, i] + curved[:, j], curved[:, i] - curved[:, j]):
-            terms += [curve(standardised(along[:, None])[:, 0], landmarks) for landmarks in ALONG]
+            terms += [curve_features(standardised(along[:, None])[:, 0], landmarks) for landmarks in ALONG]
         terms.append(_landmark_features(curved[:, [i, j]], PAIR_WIDTH))
     return terms
 

@@ -10,9 +10,9 @@ import sys
 from dpcausal.core import validate as public
 
 
-def _checked_share(margin: float, scale: float) -> float:
-    share = public.number("margin", margin, 0, sys.float_info.max) / _positive("scale", scale)
-    return min(share, 1e12)  # beyond, e^−t is 0 and sums of t lose their units
+def _checked_ratio(margin: float, scale: float) -> float:
+    ratio = public.number("margin", margin, 0, sys.float_info.max) / _positive("scale", scale)
+    return min(ratio, 1e12)  # beyond, e^−t is 0 and sums of t lose their units
 
 
 def _positive(name: str, value: float) -> float:
@@ -28,7 +28,7 @@ def two_draws(margin: float, scale: float) -> float:
     >>> two_draws(0, 1)
     0.5
     """
-    t = _checked_share(margin, scale)
+    t = _checked_ratio(margin, scale)
     return 1 - (t + 2) / 4 * math.exp(-t)
 
 
@@ -41,7 +41,7 @@ def four_draws(margin: float, scale: float) -> float:
     >>> four_draws(0, 1)
     0.5
     """
-    t = _checked_share(margin, scale)
+    t = _checked_ratio(margin, scale)
     return 1 - math.exp(-t) * (48 + 33 * t + 9 * t**2 + t**3) / 96
 
 
@@ -54,7 +54,7 @@ def one_draw(margin: float, scale: float) -> float:
     >>> one_draw(0, 1)
     0.5
     """
-    return 1 - math.exp(-_checked_share(margin, scale)) / 2
+    return 1 - math.exp(-_checked_ratio(margin, scale)) / 2
 
 
 def flip_draw(distance: int, epsilon: float) -> float:
@@ -76,12 +76,12 @@ def one_draw_tail(margin: float, scale: float) -> float:
     >>> one_draw_tail(0, 1)
     1.0
     """
-    return math.exp(-_checked_share(abs(margin), scale))
+    return math.exp(-_checked_ratio(abs(margin), scale))
 
 
 def two_draws_tail(margin: float, scale: float) -> float:
     """Return P(|z₁ − z₂| ≥ |margin|) of two Laplace draws: (1 + t/2) e^{−t}, t = |margin|/scale."""
-    t = _checked_share(abs(margin), scale)
+    t = _checked_ratio(abs(margin), scale)
     return (1 + t / 2) * math.exp(-t)
 
 
