@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from linearmodels.iv import IV2SLS
 from scipy.optimize import linprog
 from scipy.stats import foldnorm
 
@@ -68,6 +69,25 @@ def test_the_error_is_that_of_statsmodels_but_for_degrees_of_freedom() -> None:
         fit = sm.WLS(rows["y"][chosen], design, weights=weights).fit(cov_type="HC0")
         total += float(fit.cov_params()[0, 0])
     assert asked(rows, bandwidth=9).standard_error == pytest.approx(math.sqrt(total), rel=1e-3)
+
+
+def test_the_error_of_a_ratio_is_that_of_two_stage_least_squares() -> None:
+    rows = weeks(40_000)
+    weights = np.maximum(1 - np.abs(rows["week"]) / 9, 0)
+    y, took, week, weights = (one[weights > 0] for one in (rows["y"], rows["took"], rows["week"], weights))
+    right = (week >= 0).astype(float)
+    exogenous = np.column_stack([np.ones(len(week)), week, week * right])
+    peer = IV2SLS(y, exogenous, took, right, weights=weights).fit(cov_type="robust")
+    found = asked(rows, treatment="took", bandwidth=9)
+    assert found.estimate == pytest.approx(float(peer.params.iloc[-1]), abs=1e-6)
+    assert found.standard_error == pytest.approx(float(peer.std_errors.iloc[-1]), rel=1e-3)
+    loss = dpc.PureDP(2)
+    noisy = []
+    for seed in range(30):
+        with dpc.simulated_noise(seed):
+            noisy.append(asked(weeks(4_000, seed), loss, treatment="took", bandwidth=9))
+    spread = float(np.std([one.estimate for one in noisy]))
+    assert 0.6 < spread / np.median([one.standard_error for one in noisy]) < 1.5
 
 
 def test_no_mean_of_that_curvature_moves_a_line_further_than_is_allowed_for() -> None:

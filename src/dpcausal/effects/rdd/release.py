@@ -201,16 +201,17 @@ def estimate_discontinuity(
     # A ratio is least sure where the score of which it is the root is.
     wanted = Score(1.0, -float(np.clip(cutoffs[-1].ratio, -1.0, 1.0))) if fuzzy else Y
     best = min(cutoffs, key=lambda one: one.half(wanted, coverage))
-    jump, error, noise, bias = best.jump(Y)
+    jump, (moved, *_) = best.jump(Y)[0], best.jump(A)
+    _, *errors = best.jump(Score(1.0, -best.ratio) if fuzzy else Y)  # of a ratio by the delta method
+    error, noise, bias = (one * width / (max(abs(moved), 1e-9) if fuzzy else 1.0) for one in errors)
     common |= {
-        "standard_error": error * width, "noise_error": noise * width, "bias": bias * width,
+        "standard_error": error, "noise_error": noise, "bias": bias, "share_moved": moved if fuzzy else None,
         "bandwidth": best.bandwidth, "curvature": best.bends[0] * width, "signal_to_noise": min(best.strength, 1e9),
     }  # fmt: skip
     seen = min(map(_bins_seen, both))
     if curvatures[0] is None and seen < LEAST_BINS:
-        moved = {"share_moved": best.jump(A)[0]} if fuzzy else {}
         estimate = (best.ratio if fuzzy else jump) * width
-        return _answer(release, both, estimate=estimate, interval_reason=COARSE.format(seen), **moved, **common)
+        return _answer(release, both, estimate=estimate, interval_reason=COARSE.format(seen), **common)
     if not fuzzy:
         reach = best.half(Y, coverage)
         ends = (jump - reach) * width, (jump + reach) * width
@@ -219,7 +220,7 @@ def estimate_discontinuity(
     bounded = len(intervals) == 1 and all(map(math.isfinite, intervals[0]))
     return _answer(
         release, both, estimate=best.ratio * width, interval=intervals[0] if bounded else None,
-        interval_reason="" if bounded else WEAK, share_moved=best.jump(A)[0], anderson_rubin=intervals, **common,
+        interval_reason="" if bounded else WEAK, anderson_rubin=intervals, **common,
     )  # fmt: skip
 
 

@@ -43,7 +43,8 @@ class Discontinuity(Result):
         The interval counts sampling, noise and curvature; of a ratio it is the Anderson–Rubin set, where that is one
         bounded interval.
     standard_error, noise_error, bias : float or None
-        Of the jump in the outcome: sampling and noise, noise alone, and how far curvature can move it at most.
+        Of the estimate: sampling and noise, noise alone, and how far curvature can move it at most; of a ratio by the
+        delta method, while its interval inverts a test.
     bandwidth, curvature, curvature_given : float, float, bool
         The second derivative of the mean outcome that the interval allows for, on either side, and whether the caller
         stated it; else it is that of polynomials of fourth degree through the noisy bins.
