@@ -45,6 +45,34 @@ def test_n_and_epsilon_that_are_sought_give_back_what_they_were_sought_for(task:
     assert type(epsilon.loss) is type(loss) and "treated:" not in there.summary()
 
 
+def weighted(seed: int, n: int) -> dict[str, Any]:
+    """Return rows of a survey whose weights are 1 or 3, 1.6 on average."""
+    rng = np.random.default_rng(seed)
+    heavy, a, z = rng.random(n) < 0.3, rng.random(n) < 0.5, rng.normal(size=n).clip(-4, 4)
+    y = (a + z / 2 + rng.normal(size=n)).clip(-7.5, 7.5)
+    return {"w": np.where(heavy, 3.0, 1.0), "a": a.astype(int), "z": z, "y": y}
+
+
+@pytest.mark.parametrize("method", ["aipw", "boosted-aipw"])
+def test_a_plan_that_is_given_the_largest_weight_has_the_width_of_a_weighted_table(method: str) -> None:
+    schema = {"a": dpc.Levels([0, 1]), "z": dpc.Bounded(-4, 4), "y": dpc.Bounded(-7.5, 7.5)}
+    halves = []
+    for seed in range(7):
+        table = factories.table(weighted(seed, 20_000), dpc.Schema(schema), GAUSSIAN, weight=("w", 5.0))
+        with dpc.simulated_noise(seed):
+            found = dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=GAUSSIAN, method=method)
+        low, high = found.interval or (-math.inf, math.inf)
+        halves.append((high - low) / 2)
+    stated: Any = {"method": method, "adjust": 1, "share": 0.5, "spread": 1 / 15, "width": 15.0}
+    planned, unweighted = (dpc.plan("effect", n=20_000, loss=GAUSSIAN, largest_weight=weight, **stated)
+                           for weight in (5 / 1.6, 1.0))  # fmt: skip
+    assert 0.5 < planned.accuracy / np.median(halves) < 2 and unweighted.accuracy < 0.6 * np.median(halves)
+    for task, words in (("did", {"share": 0.5}), ("moments", {})):
+        without, with_weights = (dpc.plan(task, n=20_000, loss=GAUSSIAN, largest_weight=weight, **words).accuracy
+                                 for weight in (1.0, 3.0))  # fmt: skip
+        assert with_weights > 1.3 * without
+
+
 @pytest.mark.parametrize(
     ("task", "loss", "words"),
     [("ci_test", dpc.PureDP(0.5), {"correlation": 0.07}), ("effect", dpc.ApproxDP(0.5, 1e-6), {})],

@@ -21,6 +21,7 @@ from dpcausal.effects.question import EffectMethod
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
 from dpcausal.planning.task_plan import (
+    LARGEST_WEIGHT,
     REACH,
     Forecast,
     IntervalWidthPlan,
@@ -30,6 +31,7 @@ from dpcausal.planning.task_plan import (
     level_count,
     normal,
     simulate_runs,
+    weights,
 )
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
@@ -77,6 +79,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         "share. By default share in all strata.", None, 0.001, 0.999,
     )  # fmt: skip
     missing: float = assumption("Share of the records without an outcome.", 0.0, 0.0, 0.99)
+    largest_weight: float = assumption(*LARGEST_WEIGHT)
     groups: int = assumption(
         "Number of groups with an effect each, 0 for none; the width is then that of a group's interval.", 0, 0, 1_000,
     )  # fmt: skip
@@ -134,6 +137,8 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
             unstated = self.share is None and self.rarest is None
             treated = "half of each stratum is" if unstated else f"{100 * self.treated_share:g} % are"
             parts.insert(0, f"{treated} treated{lowest}")
+        if self.largest_weight > 1:
+            parts.append(f"the largest weight is {self.largest_weight:g} times the mean")
         return f"{each} if {' and '.join(parts)}" if parts else each
 
     @property
@@ -251,9 +256,11 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
             columns["cell"], schema["cell"] = made.strata, Levels(range(self.cells))
         if self.groups:
             columns["group"], schema["group"] = rng.integers(0, self.groups, n), Levels(range(self.groups))
+        columns |= weights(rng, n, self.largest_weight)
         return effect(
-            self.table(columns, schema), treatment="a", outcome="y", adjust=[*numbers, *(["cell"] * (self.cells > 1))],
-            loss=loss, coverage=self.coverage, method=made.method if self.design.is_trial else self.method,
+            self.table(columns, schema, self.largest_weight), treatment="a", outcome="y",
+            adjust=[*numbers, *(["cell"] * (self.cells > 1))], loss=loss, coverage=self.coverage,
+            method=made.method if self.design.is_trial else self.method,
             control=pair[0], treated=pair[1], groups="group" if self.groups else None,
             cluster="cluster" if clusters else None, accept_large_epsilon=True,
         )  # fmt: skip
@@ -301,6 +308,7 @@ class MomentsPlan(IntervalWidthPlan, TablePlan):
     )  # fmt: skip
     explained: float = assumption("Share of the outcome's variance that the line explains.", 0.2, 0.0, 0.99)
     errors: Literal["homoscedastic", "normal"] = assumption("As in ols.", "homoscedastic")
+    largest_weight: float = assumption(*LARGEST_WEIGHT)
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
 
     def __post_init__(self) -> None:
@@ -317,8 +325,9 @@ class MomentsPlan(IntervalWidthPlan, TablePlan):
         signal, rest = math.sqrt(self.explained / (self.columns - 1)), math.sqrt(1 - self.explained)
         y = signal * x.sum(axis=0) + rest * normal(rng, n)
         columns = {name: np.clip(one, -self.reach, self.reach) for name, one in zip(("y", *on), (y, *x), strict=True)}
-        table = self.table(columns, dict.fromkeys(columns, Bounded(-self.reach, self.reach)))
-        released = moments(table, columns, loss=loss, accept_large_epsilon=True)
+        schema = dict.fromkeys(columns, Bounded(-self.reach, self.reach))
+        table = self.table(columns | weights(rng, n, self.largest_weight), schema, self.largest_weight)
+        released = moments(table, [*schema], loss=loss, accept_large_epsilon=True)
         regression = released.ols("y", on, errors=self.errors, coverage=self.coverage)
         ends = regression["x1"].interval
         return (None if ends is None else (factor * ends[0], factor * ends[1])), regression.interval_reason

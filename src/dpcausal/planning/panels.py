@@ -12,11 +12,13 @@ from dpcausal.data.table import Table
 from dpcausal.effects.did.api import did
 from dpcausal.errors import ParameterError
 from dpcausal.planning.task_plan import (
+    LARGEST_WEIGHT,
     IntervalWidthPlan,
     assumption,
     level_count,
     normal,
     unlimited_ledger,
+    weights,
 )
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
@@ -51,6 +53,7 @@ class DidPlan(IntervalWidthPlan):
         None, 0.01, 0.99,
     )  # fmt: skip
     covariates: int = assumption("Numbers that are adjusted for.", 0, 0, 20)
+    largest_weight: float = assumption(*LARGEST_WEIGHT)
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
 
     @classmethod
@@ -101,9 +104,11 @@ class DidPlan(IntervalWidthPlan):
                          "outcome": Bounded(-half, half), **{name: Bounded(-5, 5) for name in names}})  # fmt: skip
         frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half),
                  **{name: normal(rng, n)[person] for name in names}}  # fmt: skip
+        frame |= {name: one[person] for name, one in weights(rng, n, self.largest_weight).items()}
+        table = Table(frame, schema, unlimited_ledger(person="person"), person="person",
+                      weight=("weight", self.largest_weight) if "weight" in frame else None)  # fmt: skip
         result = did(
-            Table(frame, schema, unlimited_ledger(person="person"), person="person"), time="time",
-            outcome="outcome", cohort="cohort", adjust=names, loss=loss, coverage=self.coverage,
+            table, time="time", outcome="outcome", cohort="cohort", adjust=names, loss=loss, coverage=self.coverage,
             accept_large_epsilon=True,
         )  # fmt: skip
         return (None if result.att is None else result.att.interval), ""

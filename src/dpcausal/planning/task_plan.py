@@ -44,6 +44,11 @@ def assumption(text: str, default: Any, least: Any = None, most: Any = None) -> 
     return field(default=default, metadata={"text": text, "range": (least, most)})
 
 
+LARGEST_WEIGHT = "The largest survey weight, divided by the mean weight; 1 without weights.", 1.0, 1.0, 1_000.0
+WEIGHTS_OFF = 0.5
+"""Survey weights are simulated between 1 less so much and 1 and so much, at most the largest."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaskPlan(ABC):
     """What a plan of a task assumes; its fields are the assumptions, and the command's options are read off them."""
@@ -104,11 +109,12 @@ class TablePlan(TaskPlan):
         "Whether n counts persons with private ids. It decides which methods are available, not their accuracy.", False,
     )  # fmt: skip
 
-    def table(self, columns: dict[str, Any], schema: Mapping[str, Column]) -> Table:
+    def table(self, columns: dict[str, Any], schema: Mapping[str, Column], largest_weight: float = 1.0) -> Table:
         if self.persons:
             columns = columns | {"person": np.arange(len(next(iter(columns.values()))))}
         person = "person" if self.persons else None
-        return Table(columns, Schema(schema), unlimited_ledger(person=person), person=person)
+        return Table(columns, Schema(schema), unlimited_ledger(person=person), person=person,
+                     weight=("weight", largest_weight) if "weight" in columns else None)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,6 +216,12 @@ def simulate_runs(n: int, once: Callable[[PublicGenerator], T]) -> list[T]:
         with simulated_noise(seed):
             results.append(once(generator_from_seed(seed)))
     return results
+
+
+def weights(rng: PublicGenerator, n: int, largest: float) -> dict[str, Any]:
+    """Return survey weights with a mean of 1 as a column; none where the largest is no more."""
+    off = min(WEIGHTS_OFF, largest - 1)
+    return {"weight": rng.uniform(1 - off, 1 + off, n)} if off > 0 else {}
 
 
 def normal(rng: PublicGenerator, *shape: int) -> Any:
