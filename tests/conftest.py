@@ -29,6 +29,9 @@ atexit.register(shutil.rmtree, os.environ["DPCAUSAL_WITNESS"], ignore_errors=Tru
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Where a process that a test starts crashes, its standard error says at which line.
+os.environ["PYTHONFAULTHANDLER"] = "1"
+
 # Before numpy is loaded: the last bits of a product, and the time of a run, are those of one thread on any machine.
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
