@@ -17,6 +17,7 @@ from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.clusters import (
     LARGE,
+    UNKNOWN,
     ClusterVariance,
     _groups_of_sizes,
     ends_of_layers,
@@ -142,6 +143,14 @@ def test_a_few_clusters_leave_no_interval() -> None:
     found = effect_of(table, dpc.PureDP(9), "stratified", adjust=[], cluster="village")
     assert found.interval is None and found.interval_reason and found.clusters < 6
     assert found.estimate is not None
+
+
+def test_a_few_clusters_are_named_only_where_noise_does_not_hide_that_they_are_more() -> None:
+    columns = columns_of(1, 40, 4_000, 0.0)
+    found = [effect_of(table_of(columns, SCHEMA, dpc.PureDP(0.5)), dpc.PureDP(0.5), "stratified", seed, adjust=[],
+                       cluster="village") for seed in range(30)]  # fmt: skip
+    reasons = [one.interval_reason for one in found if one.interval is None]
+    assert len(reasons) >= 5 and sum(reason not in (UNKNOWN, LARGE) for reason in reasons) <= 2
 
 
 @pytest.mark.parametrize("clusters", [1, 2])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -107,7 +107,8 @@ class ClusterVariance:
 
     ``independent`` is what it would be of independent rows.  With 97.7 % confidence there are ``least_groups`` or more.
     So many groups of one size as ``even_groups`` would vary as much if what clusters have in common decided.  A group
-    has at most about ``largest`` rows, if few have so many; noise may hide that it adds ``hidden`` to the variance.
+    has at most about ``largest`` rows, if few have so many; noise may hide that it adds ``hidden`` to the variance, and
+    that as many as ``most_groups`` vary so much.
     """
 
     variance: float
@@ -118,6 +119,7 @@ class ClusterVariance:
     even_groups: float = math.inf
     largest: float = 0.0
     hidden: float = 0.0
+    most_groups: float = 0.0
 
     @classmethod
     def of(
@@ -138,7 +140,10 @@ class ClusterVariance:
         variance = cls._of(float(totals[place]), float(squares[place]), float(noise[place]), independent, sizes)
         # Sums farther out, of a cluster of the largest size, that would not stand out from the noise.
         unseen = ends[1:][(ends[1:] ** 2 < CLEAR * noise) & (np.arange(len(layers)) > place)]
-        return replace(variance, hidden=min(float(unseen.max(initial=0.0)), TYPICAL * sizes[2]) ** 2)
+        farthest = float(totals[place]) + ONE_SIDED * deviation * math.sqrt(place + 1)
+        most_groups = _even_groups(farthest, max(float(squares[place] - ONE_SIDED * noise[place]), independent))
+        return replace(variance, most_groups=most_groups,
+                       hidden=min(float(unseen.max(initial=0.0)), TYPICAL * sizes[2]) ** 2)  # fmt: skip
 
     @classmethod
     def exactly(cls, sums: Reals, independent: float, sizes: Sizes) -> ClusterVariance:
@@ -148,14 +153,13 @@ class ClusterVariance:
     def _of(
         cls, total: float, squares: float, noise: float, independent: float, sizes: Sizes
     ) -> ClusterVariance:  # fmt: skip
-        # Normal sums of K groups of one size have (Σ |S|)² = K Σ S² · 2 / π.
-        groups = math.pi / 2 * max(total, 0.0) ** 2 / max(squares, independent, 1e-300)
-        return cls(squares, noise, float(np.clip(groups, 1.0, GROUPS)), independent, *sizes)
+        groups = _even_groups(total, max(squares, independent))
+        return cls(squares, noise, groups, independent, *sizes, most_groups=groups)
 
     @classmethod
     def saved(cls, form: Form, sizes: tuple[int, ...]) -> tuple[ClusterVariance, ...]:
         """Return those of a saved release, of which there must be one of these numbers."""
-        names = ("variance", "noise", "groups", "independent", "least_groups", "even_groups", "largest", "hidden")
+        names = tuple(one.name for one in fields(cls))
         parts = form.parts("clusters") if form.has("clusters") else ()
         if len(parts) not in sizes:
             raise form.refuse("clusters")
@@ -170,9 +174,9 @@ class ClusterVariance:
     @property
     def few(self) -> str:
         """Why there is no interval; empty where clusters are enough."""
-        if self.groups < LEAST_GROUPS:
+        if self.most_groups < LEAST_GROUPS:
             return FEW.format(self.groups)
-        if self.least_groups < LEAST_GROUPS:
+        if min(self.groups, self.least_groups) < LEAST_GROUPS:
             return UNKNOWN
         return LARGE if self.hidden > HIDDEN * max(self.variance, self.independent, self.noise) else ""
 
@@ -263,6 +267,11 @@ def release_variances(
         layers, deviation = _released_layers(one, ends, "score sums by clusters", for_layers.part(share), budget)
         variances.append(ClusterVariance.of(layers / GRID, ends / GRID, deviation / GRID, independent, groups))
     return variances
+
+
+def _even_groups(total: float, squares: float) -> float:
+    """Return K of K normal sums of one spread: (Σ |S|)² = K Σ S² · 2 / π."""
+    return float(np.clip(math.pi / 2 * max(total, 0.0) ** 2 / max(squares, 1e-300), 1.0, GROUPS))
 
 
 def _groups_of_sizes(filled: Reals, ends: Reals, deviation: float, unit: float) -> Sizes:

@@ -231,7 +231,8 @@ class Effect(Result):
         noise = "" if self.noise_error is None else f" (privacy noise {number_text(self.noise_error)}, squares add up)"
         lines.append(f"{errors}{noise}{'. ' if errors else ''}Adjusted for {self.adjusted_text} ({self.method}).")
         if self.cluster and self.clusters is not None:
-            lines.append(f"Inference by {self.cluster} (about {self.clusters:.0f} clusters).")
+            about = "" if self.interval is None else f" (about {self.clusters:.0f} clusters)"
+            lines.append(f"Inference by {self.cluster}{about}.")
         return [*lines, *self.sensitivity()]
 
     @property

@@ -359,7 +359,7 @@ def moments(
         whatever the skew, of fewer where errors are said to be symmetric.
     cluster : str, optional
         A column that names each row's cluster, as of ``effect``: errors of the regression named as ``robust_for`` are
-        then by clusters, for a tenth of the loss.
+        then by clusters, for an eighth of the loss.
     accept_large_epsilon, refresh : bool
         As of ``effect``.
 
