@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcausal.statistics.moments import clip_rows, grid_bits, second_moments, unpacked_matrix
+from dpcausal.statistics.moments import clip_rows, grid_bits, second_moments, unpacked_matrix, variance_roots
 
 RADIUS = 1.5
 
@@ -41,3 +41,11 @@ def test_a_shortened_row_is_the_same_bits_wherever_it_stands_and_whatever_stands
             others[n // 2] = rows[n // 2]
             with np.errstate(all="ignore"):
                 assert (clip_rows(others, RADIUS, 16)[n // 2] == clipped[n // 2]).all()
+
+
+def test_roots_of_noisy_variances_scale_every_entry_to_a_finite_one() -> None:
+    covariance = np.array([[-1e18, 3e17, 2.0], [3e17, 1e18, -4e8], [2.0, -4e8, 1.0]])
+    roots = variance_roots(covariance)
+    assert roots.tolist() == pytest.approx([1e9, 1e9, 1.0])
+    assert np.abs(covariance / np.outer(roots, roots)).max() <= 1e12
+    assert variance_roots(np.diag([4.0, 9.0])).tolist() == [2.0, 3.0]

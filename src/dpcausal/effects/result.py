@@ -25,6 +25,8 @@ from dpcausal.result import (
 
 Interval = tuple[float, float]
 Intervals = tuple[Interval, ...]
+NEARLY_ALL = 0.99
+"""Strata with a smaller share of the records are said not to hold all of them."""
 DARK, LIGHT, NORMAL_95 = "#1f4e79", "#c07020", 1.96
 
 
@@ -116,7 +118,8 @@ class Effect(Result):
     signal_to_noise : float
         Ratio of the numbers behind the estimate to their noise.
     share_supported : float
-        Share of the records, noisy, in strata that have enough of both arms: the estimate is about these.
+        Share of the records, or of the treated for ``"att"``, noisy, in strata that have enough of both arms: the
+        estimate is about these.
     e_value, e_value_limit : float or None
         The risk ratios that an unmeasured cause would need to explain away the estimate, and the interval.
     robustness_value, robustness_value_limit : float or None
@@ -237,8 +240,9 @@ class Effect(Result):
 
     @property
     def is_partly_supported(self) -> bool:
-        """Whether the estimate leaves out more than 5 % of the records, in strata without enough of both arms."""
-        return self.estimate is not None and self.share_supported < 0.95
+        """Whether the estimate leaves out more than 5 % of the records, or strata with more than 1 % of them."""
+        least = NEARLY_ALL if self.method == "stratified" else 0.95
+        return self.estimate is not None and self.share_supported < least
 
     @property
     def missing_text(self) -> str:

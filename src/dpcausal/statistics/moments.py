@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,16 @@ def squared_lengths(rows: Reals) -> Reals:
     for column in rows.T:
         squared += column * column
     return squared
+
+
+def variance_roots(covariance: npt.NDArray[np.floating[Any]]) -> Reals:
+    """Return the roots of the variances of a noisy covariance; of one near or below 0, that of its row's largest entry.
+
+    Entries over these roots are finite.
+    """
+    variances, largest = np.diag(covariance), np.abs(covariance).max(axis=1, initial=0.0)
+    sizes = np.where(variances > 1e-12 * largest, variances, np.maximum(largest, 1e-300))
+    return np.asarray(np.sqrt(sizes), dtype=np.float64)
 
 
 def second_moments(grid_rows: Reals) -> Reals:

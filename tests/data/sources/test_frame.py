@@ -255,3 +255,19 @@ def test_a_frame_without_the_heavy_packages_loads_none_of_them() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("query", [
+    lambda frame: frame.select(pl.col("g", "x").over("g", mapping_strategy="explode")),
+    lambda frame: frame.map_batches(lambda part: part.sort("g")),
+    lambda frame: pl.concat([frame.filter(pl.col("g") == "a"), frame.filter(pl.col("g") != "a")]),
+    lambda frame: DATABASE.sql("select range x from range(9) where range < 4 union all select 1 from range(9)"),
+])  # fmt: skip
+def test_a_query_that_may_move_rows_by_what_they_hold_has_no_order(query: Any) -> None:
+    assert not table(query(pl.LazyFrame({"g": ["a", "b"], "x": [0.0, 1.0]})), {"x": Bounded(0, 1)}).spec.source.ordered
+
+
+@pytest.mark.parametrize("drawn", ["random/**/()", '"random"()', "epoch(localtimestamp)", "random -- x\n()"])
+def test_a_relation_that_draws_or_asks_the_clock_is_refused_however_it_is_written(drawn: str) -> None:
+    with pytest.raises(SchemaError):
+        table(DATABASE.sql(f"select {drawn}::double x from range(5)"), {"x": Bounded(0, 1)})

@@ -12,7 +12,7 @@ from dpcausal.effects.cells import api as cells
 from dpcausal.effects.estimators import part_check, stratified
 from dpcausal.effects.estimators.part_check import PartBias
 from dpcausal.errors import InfeasibleError
-from tests.effects.tables import EXACT, effect_of, table_of
+from tests.effects.tables import EXACT, covered, effect_of, table_of
 
 LOWER, UPPER = 18.0, 98.0
 
@@ -276,3 +276,55 @@ def test_a_number_all_between_two_whole_ones_is_cut_where_it_lies() -> None:
     a, y = drawn_with(x, rng, 0.025)
     found = of_values(x, a, y, dpc.Bounded(0, 1), dpc.PureDP(1))
     assert len(found.release.levels[1]) >= 4 and found.interval[0] < 1 < found.interval[1]
+
+
+def of_two_strata(seed: int, shares: Any, treated: Any, n: int = 20_000) -> dict[str, Any]:
+    """Return rows of two strata whose effects are 1 and 5."""
+    rng = np.random.default_rng(seed)
+    z = (rng.random(n) < shares[1]).astype(int)
+    a = (rng.random(n) < np.array(treated)[z]).astype(int)
+    return {"z": z, "a": a, "y": 6 + z + np.array([1.0, 5.0])[z] * a + 1.5 * rng.normal(size=n)}
+
+
+STRATA = {"z": dpc.Levels([0, 1]), "a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 20)}
+
+
+def test_what_an_effect_among_the_treated_leaves_out_is_counted_among_the_treated() -> None:
+    for seed in range(5):
+        columns = of_two_strata(seed, (0.97, 0.03), (0.02, 0.97))
+        found = effect_of(table_of(columns, STRATA, dpc.PureDP(1)), dpc.PureDP(1), "stratified", seed, adjust=["z"],
+                          estimand="att")  # fmt: skip
+        in_first = float(((columns["z"] == 0) & (columns["a"] == 1)).sum() / columns["a"].sum())
+        assert found.share_supported == pytest.approx(in_first, abs=0.06) and found.interval is None
+
+
+def test_a_small_stratum_that_is_left_out_is_named_and_is_not_among_all() -> None:
+    loss = dpc.PureDP(0.5)
+    for seed in range(5):
+        columns = of_two_strata(seed, (0.96, 0.04), (0.5, 0.998), 50_000)
+        found = effect_of(table_of(columns, STRATA, loss), loss, "stratified", seed, adjust=["z"])
+        assert 0.95 < found.share_supported < 0.97 and found.is_partly_supported
+        assert any("not in the estimate" in note for note in found.notes)
+
+
+def test_whole_numbers_above_the_usual_ones_are_not_taken_for_the_last_of_them() -> None:
+    held = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        count = rng.poisson(0.8, 20_000)
+        a = (rng.random(20_000) < 1 / (1 + np.exp(-(count - 1) * 0.8))).astype(int)
+        y = np.clip(a + count + rng.normal(size=20_000), -5, 15)
+        table = table_of({"z": count, "a": a, "y": y}, {"z": dpc.Bounded(0, 10), "a": dpc.Levels([0, 1]),
+                         "y": dpc.Bounded(-5, 15)}, dpc.PureDP(1))  # fmt: skip
+        held.append(effect_of(table, dpc.PureDP(1), "stratified", seed, adjust=["z"]))
+    assert sum(not hit for hit in covered(held, 1.0)) <= 4
+
+
+def test_of_several_arms_the_records_are_named_that_an_effect_is_about() -> None:
+    rng = np.random.default_rng(1)
+    columns = {"z": rng.integers(0, 2, 6_000), "a": rng.integers(0, 3, 6_000), "y": rng.normal(size=6_000)}
+    schema = {"z": dpc.Levels([0, 1]), "a": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(-4, 4)}
+    for adjust, named in ((["z"], True), ([], False)):
+        found = effect_of(table_of(columns, schema, dpc.PureDP(1)), dpc.PureDP(1), "stratified", adjust=adjust,
+                          treated=2, control=0)  # fmt: skip
+        assert any("other levels" in note for note in found.notes) is named

@@ -7,14 +7,16 @@ import polars as pl
 
 from dpcausal.data.source import BATCH
 
-_CHANGES = re.compile(r"\.(sample|shuffle|rank)\(|^\s*UNIQUE\[[^\]]*Any\] BY Some", re.MULTILINE)
+_CHANGES = re.compile(r"\.(sample|sample_n|sample_frac|shuffle|rank)\(|^\s*UNIQUE\[[^\]]*Any\] BY Some", re.MULTILINE)
 """It draws; ``rank`` may, and the plan does not say; or it keeps any row of several."""
 
 _MOVES = re.compile(
-    r"^\s*(AGGREGATE|UNIQUE|SORT BY|MERGE SORTED|[A-Z]+( [A-Z]+)? JOIN|UNION\[maintain_order: false)"
-    r"|\.(sort|sort_by|arg_sort|unique|arg_unique|gather|top_k|top_k_by|bottom_k|value_counts|reverse)\(",
+    r"^\s*(AGGREGATE|UNIQUE|SORT BY|MERGE SORTED|[A-Z]+( [A-Z]+)? JOIN|UNION|OPAQUE_PYTHON)"
+    r"|\.(sort|sort_by|arg_sort|unique|arg_unique|gather|top_k|top_k_by|bottom_k|value_counts|reverse|over|mode)\(",
     re.MULTILINE,
 )
+"""A union is among them, since filters may stand below it; so are code on whole frames, and windows, of which the plan
+does not say how they map their rows."""
 
 
 def changes(frame: pl.LazyFrame) -> bool:

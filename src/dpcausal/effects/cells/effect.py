@@ -15,7 +15,7 @@ from dpcausal.core import validate as public
 from dpcausal.effects.cells import standardise
 from dpcausal.effects.cells.corner_counts import NoisyCells, Value, arms_of
 from dpcausal.effects.cells.standardise import ArmMeans, Risk, Sums
-from dpcausal.effects.result import Balance, Effect, GroupEffect, Ratio, normal_reach
+from dpcausal.effects.result import NEARLY_ALL, Balance, Effect, GroupEffect, Ratio, normal_reach
 from dpcausal.errors import ParameterError
 from dpcausal.releases.release import estimate_release
 from dpcausal.result import percent_text
@@ -45,6 +45,7 @@ CROWDED = (
     "one part of {!r} has {:.0%} of the records, which leaves it unadjusted: declare bounds nearer to where records "
     "lie, or cuts"
 )
+TWO_ARMS = "{!r} has other levels too: the effect is that among the records at the two that are compared"
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
 EMPTY = "less than half of the records is in strata with two records or more of both arms: adjust for fewer columns"
 
@@ -87,16 +88,19 @@ def standardized_effect(
         control=release.levels[axis][pair[0]], estimand=estimand, adjusted_for=names, coverage=float(coverage),
         signal_to_noise=sums.ratio, by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
         **fields,
-        notes=(*notes(fields["share_supported"], share_treated), *own_notes),
+        notes=(*notes(fields["share_supported"], share_treated, "the treated" if treated_only else "the records",
+                      NEARLY_ALL),
+               *((TWO_ARMS.format(treatment),) if len(release.levels[axis]) > 2 and names and not treated_only else ()),
+               *own_notes),
         method="stratified", n=release.n, guarantee=release.guarantee,
         event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip
 
 
-def notes(share: float, treated: float) -> tuple[str, ...]:
+def notes(share: float, treated: float, whose: str = "the records", whole: float = 0.95) -> tuple[str, ...]:
     texts = []
-    if LEAST_SHARE <= share < 0.95:
-        texts.append(f"about {percent_text(1 - share)} of the records are not in the estimate: their strata have too "
+    if LEAST_SHARE <= share < whole:
+        texts.append(f"about {percent_text(1 - share)} of {whose} are not in the estimate: their strata have too "
                      "few of one arm. Fewer columns or coarser cuts in adjust would include more")  # fmt: skip
     if min(treated, 1 - treated) < RARE:
         texts.append(f"one arm has less than {percent_text(RARE)} of the records")
@@ -118,8 +122,9 @@ def fields_in(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of an effect in some strata, of coarser ones ``parents``, and its notes."""
     supported, width = sums.supported, value.width
-    total = sums.population_counts.sum()
-    share = float(np.clip(sums.population_counts[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
+    weights = sums.weights(treated_only)
+    total = weights.sum()
+    share = float(np.clip(weights[supported].sum() / total, 0, 1)) if total > 0 else 0.0
     if not supported.any() or share < LEAST_SHARE:
         reason = UNSUPPORTED if sums.noise[0, 0] > 0 else EMPTY
         none = Ratio(None, None, reason) if value.degree == 1 else None

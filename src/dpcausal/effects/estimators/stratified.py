@@ -261,8 +261,8 @@ def has_whole_numbers(
 
 
 def _between_whole(column: Bounded, ends: tuple[float, float]) -> Bounded:
-    values = range(math.ceil(ends[0]), math.floor(ends[1]))
-    return Bounded(column.lower, column.upper, cuts=[value + 0.5 for value in values])
+    cuts = [value + 0.5 for value in range(math.ceil(ends[0]) - 1, math.floor(ends[1]) + 1)]
+    return Bounded(column.lower, column.upper, cuts=[cut for cut in cuts if column.lower < cut < column.upper])
 
 
 def quarters(column: Bounded, ends: tuple[float, float]) -> tuple[Bounded, int]:

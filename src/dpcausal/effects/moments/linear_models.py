@@ -23,6 +23,7 @@ from dpcausal.effects.moments.regression import LEAST_SIGNAL, Coefficient, Regre
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments
 from dpcausal.effects.result import Interval, accepted_slopes
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.statistics.moments import variance_roots
 
 LEAST_STRENGTH = 104.7
 """No interval of two-stage least squares below: from there on a normal one holds, however endogenous the treatment is,
@@ -120,7 +121,7 @@ def symmetric(row: Reals, other: Reals) -> Reals:
 
 def inverse(covariance: npt.NDArray[np.floating[Any]]) -> Reals:
     """Return C⁻¹, no direction thinner than 1e-12 of the widest: noise may have left one no width at all."""
-    sizes = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    sizes = variance_roots(covariance)
     eigenvalues, vectors = np.linalg.eigh(covariance / np.outer(sizes, sizes))
     widths = np.maximum(eigenvalues, 1e-12 * max(float(eigenvalues[-1]), 1.0))
     return np.asarray((vectors / widths) @ vectors.T / np.outer(sizes, sizes), dtype=np.float64)

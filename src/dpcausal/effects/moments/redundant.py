@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from dpcausal.effects.moments.released import ReleasedMoments
+from dpcausal.statistics.moments import variance_roots
 
 Released = TypeVar("Released", bound=ReleasedMoments)
 
@@ -59,7 +60,7 @@ def _own(moments: ReleasedMoments, place: int, first: int) -> _Own:
     contrast[place] = 1.0
     if others:
         among = covariance[np.ix_(others, others)]
-        sizes = np.sqrt(np.maximum(np.diag(among), 1e-300))
+        sizes = variance_roots(among)
         inverse = np.linalg.pinv(among / np.outer(sizes, sizes), hermitian=True, rcond=1e-9) / np.outer(sizes, sizes)
         contrast[others] = -inverse @ covariance[others, place]
     along, alone = units.T @ contrast, units[place]

@@ -31,6 +31,7 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
+from dpcausal.statistics.moments import variance_roots
 
 Two = tuple[float, float]
 
@@ -269,7 +270,7 @@ class ReleasedMoments(Release):
     @property
     def correlation(self) -> Reals:
         """That of the columns, as released: noise may take an entry beyond 1."""
-        deviations = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
+        deviations = variance_roots(self.covariance)
         correlation: Reals = self.covariance / np.outer(deviations, deviations)
         return correlation
 
