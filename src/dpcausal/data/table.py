@@ -93,8 +93,8 @@ class Table(Frozen):
     question computes its columns again.  So the same records must come each time, which the curator sees to: no
     ``random()``, ``now()`` or sampling in the query, no write to what it reads, no cast that fails or not by the order
     in which an engine filters (write ``TRY_CAST``, in polars ``strict=False``).  Otherwise make the table from a copy:
-    ``frame.collect()``, or ``CREATE TABLE ... AS``.  A query that groups, joins or sorts has no order that one record
-    could not change: what deals rows by place is refused of it, unless ``person`` distinguishes its rows.
+    ``frame.collect()``, or ``CREATE TABLE ... AS``.  A query that groups, joins, unites or sorts has no order that
+    one record could not change: what deals rows by place is refused of it, unless ``person`` distinguishes its rows.
 
     Examples
     --------
