@@ -72,6 +72,21 @@ def test_a_plan_that_is_given_the_largest_weight_has_the_width_of_a_weighted_tab
         assert with_weights > 1.3 * without
 
 
+def test_a_plan_of_two_of_several_arms_has_the_width_of_a_run() -> None:
+    schema = dpc.Schema({"a": dpc.Levels(range(8)), "z": dpc.Levels(range(4)), "y": dpc.Bounded(0, 20)})
+    asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["z"], "treated": 1, "control": 0, "loss": PURE}
+    halves = []
+    for seed in range(9):
+        rng = np.random.default_rng(seed)
+        y = np.clip(10 + 3 * rng.normal(size=MANY), 0, 20)
+        columns = {"a": rng.integers(0, 8, MANY), "z": rng.integers(0, 4, MANY), "y": y}
+        with dpc.simulated_noise(seed):
+            low, high = dpc.effect(factories.table(columns, schema, PURE), **asked).interval
+        halves.append((high - low) / 2)
+    planned = dpc.plan("effect", schema=schema, n=MANY, share=1 / 8, **asked)
+    assert planned.accuracy == pytest.approx(np.median(halves), rel=0.25)
+
+
 @pytest.mark.parametrize(
     ("task", "loss", "words"),
     [("ci_test", dpc.PureDP(0.5), {"correlation": 0.07}), ("effect", dpc.ApproxDP(0.5, 1e-6), {})],

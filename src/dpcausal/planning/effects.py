@@ -36,8 +36,8 @@ from dpcausal.planning.task_plan import (
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
-EVEN, TENTH, FEW = 0.5, 0.1, 0.02
-"""Shares of treated where none is stated: the near end of the range, a second one, and the far end."""
+TENTH, FEW = 0.1, 0.02
+"""Shares of treated where none is stated, beside arms of one size: a second one, and the far end of the range."""
 USUAL, LITTLE, MUCH = 0.15, 0.1, 0.3
 """The outcome's spread, as a part of its width, and those for the near and the far end."""
 USUAL_CLUSTERS = 40
@@ -95,6 +95,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         "As in effect. RandomizedTrial is planned for its own arms: sizes in the same proportions for n records, or "
         "probabilities; share has no effect.", "auto",
     )  # fmt: skip
+    arms: int = assumption("Number of levels of the treatment; a trial has its own.", 2, 2, 100)
     treated: int = assumption(
         "Of a trial of several arms: the place of the treated level, −1 the last.", -1,
     )  # fmt: skip
@@ -113,6 +114,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         cluster: str | None = None, event: object = None, **more: Any,
     ) -> Self:  # fmt: skip
         arms = levels_of(schema.column(treatment))
+        more = {"arms": len(arms)} | more
         more["control"], more["treated"] = arms_of(arms, treatment, treated, control)
         more = more if cluster is None else {"clusters": USUAL_CLUSTERS} | more
         declared = schema.column(outcome)
@@ -135,7 +137,8 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         if not self.design.is_trial:
             lowest = "" if self.rarest is None else f" ({100 * self.rarest:g} % in the stratum with fewest)"
             unstated = self.share is None and self.rarest is None
-            treated = "half of each stratum is" if unstated else f"{100 * self.treated_share:g} % are"
+            even = unstated and self.arms == 2
+            treated = "half of each stratum is" if even else f"{100 * self.treated_share:.3g} % are"
             parts.insert(0, f"{treated} treated{lowest}")
         if self.largest_weight > 1:
             parts.append(f"the largest weight is {self.largest_weight:g} times the mean")
@@ -158,7 +161,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
     @property
     def treated_share(self) -> float:
-        return EVEN if self.share is None else self.share
+        return 1 / self.arms if self.share is None else self.share
 
     @property
     def design(self) -> EffectMethod:
@@ -170,7 +173,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         """The near and the far end of the assumptions that are not stated."""
         unstated: dict[str, tuple[float, float]] = {}
         if self.share is None and self.rarest is None and not self.design.is_trial:
-            unstated["share"] = EVEN, FEW
+            unstated["share"] = 1 / self.arms, FEW
         if self.spread is None and not self.outcome:
             unstated["spread"] = LITTLE, MUCH
         if self.mean is None and not self.outcome:
@@ -239,6 +242,9 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         if clusters:
             columns["cluster"] = rng.permutation(np.arange(n) % clusters)
             columns["a"] = (rng.permutation(clusters) < self.treated_share * clusters)[columns["cluster"]].astype(int)
+        if self.arms > 2 and not self.design.is_trial:
+            elsewhere = (columns["a"] == 0) & (rng.random(n) * (self.arms - 1) > 1)
+            columns["a"] = np.where(elsewhere, rng.integers(2, self.arms, n), columns["a"])
         pair = (self.control % made.levels, self.treated % made.levels) if made.levels > 2 else (0, 1)
         around = self._numbers(n, rng)
         if clusters:
@@ -250,7 +256,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         elif self.outcome:
             columns["y"] = columns["y"].astype(np.int64)
         schema: dict[str, Column] = {"y": flags if self.outcome else Bounded(-half, half)}
-        schema["a"] = Levels(range(made.levels))
+        schema["a"] = Levels(range(made.levels if self.design.is_trial else self.arms))
         schema |= {name: Bounded(-REACH, REACH) for name in numbers}
         if self.cells > 1:
             columns["cell"], schema["cell"] = made.strata, Levels(range(self.cells))
