@@ -43,8 +43,8 @@ _CHANGES = re.compile(
     r"|\b(tablesample|using\s+sample|current_timestamp|current_date|(current_)?local(time|timestamp)|current_time)\b",
     re.IGNORECASE,
 )
-_UNREAD = re.compile(r"/\*.*?\*/|--[^\n]*|\"", re.DOTALL)
-"""Comments, and what quotes names."""
+_PIECES = re.compile(r"('(?:[^']|'')*')|\"((?:[^\"]|\"\")*)\"|/\*.*?\*/|--[^\n]*", re.DOTALL)
+"""Texts and quoted names, which stay, and comments, which may not hide what follows a name."""
 _DEFINED = (
     "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal UNION ALL "
     "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal UNION ALL "
@@ -63,7 +63,7 @@ def changes(relation: Any) -> bool:
     while text != before:
         before = text
         text = " ".join([text, *(defined.pop(name) for name in list(defined) if name.lower() in text)]).lower()
-    return _CHANGES.search(text) is not None or _CHANGES.search(_UNREAD.sub("", text)) is not None
+    return _CHANGES.search(text) is not None or _CHANGES.search(_PIECES.sub(r"\1\2", text)) is not None
 
 
 def ordered(relation: Any) -> bool:
