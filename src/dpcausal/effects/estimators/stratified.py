@@ -48,6 +48,8 @@ LESSER = 0.56
 """By so many deviations of its noise the lesser of two alike numbers is expected to be too small."""
 CLEAR, LEAST_DEVIATION = 45, 0.25
 """With four parts of each number, cells that exceed their noise by that many deviations leave room for more parts."""
+BEYOND = 3
+"""So many whole numbers beyond the ends have cuts too: their few records are left out, not taken for the last number."""
 MOST_VALUES, LARGEST_WHOLE = 32, 10_000
 """A number may be whole where its bounds are, and leave room for so few values; the largest such bound."""
 LIKE_WHOLE, NEAR_WHOLE, EXCEEDS = 0.15, 0.1, 1.15
@@ -261,7 +263,7 @@ def has_whole_numbers(
 
 
 def _between_whole(column: Bounded, ends: tuple[float, float]) -> Bounded:
-    cuts = [value + 0.5 for value in range(math.ceil(ends[0]) - 1, math.floor(ends[1]) + 1)]
+    cuts = [value + 0.5 for value in range(math.ceil(ends[0]) - BEYOND, math.floor(ends[1]) + BEYOND)]
     return Bounded(column.lower, column.upper, cuts=[cut for cut in cuts if column.lower < cut < column.upper])
 
 
