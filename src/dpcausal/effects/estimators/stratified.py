@@ -49,7 +49,7 @@ LESSER = 0.56
 CLEAR, LEAST_DEVIATION = 45, 0.25
 """With four parts of each number, cells that exceed their noise by that many deviations leave room for more parts."""
 BEYOND = 3
-"""So many whole numbers beyond the ends have cuts too: their few records are left out, not taken for the last number."""
+"""So many whole numbers beyond the ends have cuts too: their few records are left out, not taken for the last one."""
 MOST_VALUES, LARGEST_WHOLE = 32, 10_000
 """A number may be whole where its bounds are, and leave room for so few values; the largest such bound."""
 LIKE_WHOLE, NEAR_WHOLE, EXCEEDS = 0.15, 0.1, 1.15
