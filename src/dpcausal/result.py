@@ -277,6 +277,9 @@ def flat_row(entries: dict[str, Any]) -> dict[str, Any]:
     for name, value in entries.items():
         if name in ("interval", "band", "bounds"):
             row |= {f"{name}_low": value[0] if value else None, f"{name}_high": value[1] if value else None}
+        elif name in ("risk_ratio", "odds_ratio"):
+            low, high = (value and value["interval"]) or (None, None)
+            row |= {name: value and value["estimate"], f"{name}_low": low, f"{name}_high": high}
         elif isinstance(value, (list, tuple)) and all(not isinstance(part, (list, dict)) for part in value):
             row |= {f"{name}_{place}": part for place, part in enumerate(value, start=1)}
         elif not isinstance(value, (list, tuple, dict)):
@@ -285,6 +288,12 @@ def flat_row(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 MOST_WARNINGS = 3
+
+IMPUTED = (
+    "missing='impute' counts a missing value as the midpoint of its bounds, or as the first level: where more than a "
+    "few are missing, estimates, intervals and p-values can be wrong"
+)
+"""The caveat of answers with imputed values, which is a warning, too."""
 
 
 class TextResult:
@@ -347,7 +356,7 @@ class Result(TextResult):
 
     def summary(self) -> str:
         """Return the conclusion, its numbers, at most three warnings and the privacy cost; not private comes first."""
-        warnings = self.warnings()
+        warnings = self._all_warnings()
         more = f" ({len(warnings) - MOST_WARNINGS} more: .details())" if len(warnings) > MOST_WARNINGS else ""
         lines = [*self.headline(), *(f"warning: {one}" for one in warnings[:MOST_WARNINGS])]
         lines[-1] += more
@@ -357,14 +366,16 @@ class Result(TextResult):
 
     def details(self) -> str:
         """Return the whole result as text: the summary, all warnings, settings, assumptions, proofs, fingerprint."""
-        lines = [*self._unprotected(), *self.headline(), *(f"warning: {one}" for one in self.warnings())]
+        lines = [*self._unprotected(), *self.headline(), *(f"warning: {one}" for one in self._all_warnings())]
         lines += [*self.technical(), *self.guarantee.lines()]
         return "\n".join([*lines, *(f"  {text}" for text in explain_terms("\n".join(lines)))])
 
+    def _all_warnings(self) -> list[str]:
+        return [*self.warnings(), *(one for one in self.guarantee.caveats if one == IMPUTED)]
+
     def _unprotected(self) -> list[str]:
-        if self.guarantee.private:
-            return []
-        return ["NOT PRIVATE: " + ("; ".join(self.guarantee.caveats) or "no guarantee")]
+        caveats = "; ".join(self.guarantee.caveats) or "no guarantee"
+        return [] if self.guarantee.private else [f"NOT PRIVATE: {caveats}"]
 
     def stamp(self) -> str:
         """Return what a picture must say of the guarantee: empty where every row is protected."""

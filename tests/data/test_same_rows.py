@@ -42,7 +42,7 @@ def seen(frame: Any) -> list[Any]:
     found: list[Any] = []
     for how in HOW.values():
         whose = {name: how[name] for name in ("person", "ids") if name in how}
-        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(20), **whose), **how)
+        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(20), **whose), clusters=["id", "name"], **how)
         grown = table if table.missing == "impute" else table.where("x", at_least=30).where("g", among=["a", "b"])
         for one in (table, grown):
             for rows in (one.rows(["x", "g", "y"]), one.parts(["x", "g", "y"])):

@@ -207,6 +207,7 @@ def test_a_pair_that_was_never_tested_has_a_mark_and_neither_support_nor_arrow()
     frame["v1"] = frame["v0"] + 0.5 * frame["v1"]
     found = graph_of(frame, dpc.Bounded(-20, 20), dpc.ApproxDP(0.1, 1e-6), 2, method="moments").with_support(2)
     assert found.support is not None and len(found.untested) > 20
+    assert {frozenset(pair) for pair in found.to_dict()["untested"]} == found.untested
     assert not found.untested & {frozenset(arc) for arc in found.graph.directed}
     for row in found.edges():
         assert row["tested"] == (row["support"] is not None) == (row["margin"] is not None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pytest
 import statsmodels.api as sm
 
@@ -195,6 +196,20 @@ def test_a_name_of_clusters_is_text_or_a_whole_number_and_errors_by_them_are_of_
     table = table_of(columns, SCHEMA, APPROXIMATE)
     asked = rule_of(lambda: dpc.moments(table, ["y", "a"], loss=APPROXIMATE, cluster="village"))
     assert asked == "robust_for" and not table.ledger.entries()
+
+
+def test_clusters_of_a_lazy_frame_are_computed_with_the_table_or_refused_without_a_look() -> None:
+    columns, asked = columns_of(1, 40, 4_000), {"treatment": "a", "outcome": "y", "adjust": [], "loss": PURE}
+    frame = pl.LazyFrame(columns).with_columns(v=pl.col("village").cast(pl.Int8), w=pl.col("village") * 10)
+    broken = frame.with_columns(w=pl.col("w").cast(pl.Int8))
+    assert factories.table(frame, SCHEMA, PURE, clusters=["w"]).n == 4_000
+    with pytest.raises(SchemaError):
+        factories.table(broken, SCHEMA, PURE, clusters=["w"])
+    for one in (frame, broken):
+        table = factories.table(one, SCHEMA, PURE, clusters=["v"])
+        assert rule_of(lambda table=table: dpc.effect(table, cluster="w", **asked)) == "computed"
+        assert not table.ledger.entries()
+        assert dpc.effect(table, cluster="v", **asked).cluster == "v"
 
 
 def test_a_regression_by_clusters_without_noise_is_that_of_statsmodels() -> None:

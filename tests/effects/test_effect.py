@@ -67,6 +67,10 @@ def test_without_noise_a_trial_is_the_difference_of_means_with_its_usual_error_a
     assert found.risk_ratio.interval == pytest.approx(two_by_two.riskratio_confint(), rel=1e-5)
     assert found.odds_ratio.interval == pytest.approx(two_by_two.oddsratio_confint(), rel=1e-5)
     assert found.e_value == pytest.approx(e_value(p1 / p0)) and found.e_value_limit is not None
+    (row,) = found.to_frame().to_dict("records")
+    for name in ("risk_ratio", "odds_ratio"):
+        ratio = getattr(found, name)
+        assert (row[name], row[f"{name}_low"], row[f"{name}_high"]) == (ratio.estimate, *ratio.interval)
 
 
 def test_groups_are_the_effects_within_them_and_their_mean_is_the_whole() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.result import IMPUTED
 from tests import factories
 
 ROWS = 6_000
@@ -235,6 +236,8 @@ def test_the_share_of_records_that_count_is_in_the_first_line_and_all_only_where
     assert len(found.warnings()) == len(whole.warnings()) + 1
     answers = asked(loss, factories.table(columns, schema, loss, missing="impute"), **words), whole
     assert ["imputed" in one.headline()[0] for one in answers] == [True, False]
+    assert answers[0].share_counted is None and f"all {ROWS:,}" not in answers[0].headline()[0]
+    assert [f"warning: {IMPUTED}" in one.details() for one in answers] == [True, False]
 
 
 def test_of_weights_and_of_a_subgroup_no_share_of_records_is_stated_and_few_are_no_fault() -> None:

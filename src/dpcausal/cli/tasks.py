@@ -111,7 +111,8 @@ def _table(given: dict[str, Any], ledger: Ledger, name: str) -> Any:
     where, schema, weight = options.pop("where"), options.pop("schema"), options.pop("weight")
     predicates = [] if where is None else parse_predicates(where)
     weighed = None if weight is None else weight_of(weight)
-    table = Table(data, Schema.from_toml(schema), ledger, name=name, weight=weighed, **options)
+    clusters = [given["cluster"]] if given.get("cluster") else []
+    table = Table(data, Schema.from_toml(schema), ledger, name=name, weight=weighed, clusters=clusters, **options)
     for column, condition in predicates:
         table = table.where(column, **condition)
     return table

@@ -23,7 +23,7 @@ from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Unit
-from dpcausal.result import Guarantee
+from dpcausal.result import IMPUTED, Guarantee
 
 Answer = TypeVar("Answer")
 QuestionType = TypeVar("QuestionType", bound="Question[Any]")
@@ -286,10 +286,9 @@ class TableQuestion(Question[Answer]):
     @property
     def caveats(self) -> tuple[str, ...]:
         table, numbers = self.table, ((name, self.column(name)) for name in self.outcomes)
-        imputed = "what is missing counts as the midpoint of its bounds or as the first level: missing='impute'"
         weight = table.declared.get("weight")
         return (
-            self.left_out if self.drops_missing else imputed,
+            self.left_out if self.drops_missing else IMPUTED,
             *(f"{name!r} counts within its bounds: what lies outside {one.ends[0]} to {one.ends[1]} counts as the bound"
               for name, one in numbers if isinstance(one, Bounded)),
             *([] if weight is None else [f"a weight above the largest, {weight[1]:g}, counts as {weight[1]:g}"]),

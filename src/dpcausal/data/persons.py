@@ -62,6 +62,13 @@ def checked_weight(weight: object, source: Source) -> tuple[str, Bounded]:
     return name, column
 
 
+def checked_cluster(name: object, source: Source) -> str:
+    if not isinstance(name, str) or name not in source.names:
+        raise ParameterError("cluster must be the name of a column of the frame", argument="cluster", rule="column")
+    check_id(check_name(name), source.declared(name), "private", "cluster")
+    return name
+
+
 def check_number(n: int, most: int | None) -> None:
     if n < 1:
         raise SchemaError("a table needs at least one row, of at least one person if persons are protected")

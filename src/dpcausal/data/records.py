@@ -173,6 +173,7 @@ class TableSpec(Uncopyable):
     weight: tuple[str, Bounded] | None
     inside: tuple[Predicate, ...] = ()
     share: float = 1.0
+    clusters: tuple[str, ...] = ()
     cluster: str | None = None
 
     @property

@@ -120,6 +120,9 @@ class Source(ABC):
     lazy = False
     """Whether the rows are elsewhere, in an engine that counts them when it reads them."""
 
+    computed = False
+    """Whether values are computed or decoded as they are read, which one row can make fail."""
+
     afar = False
     """Whether the rows stay where they are, however few."""
 

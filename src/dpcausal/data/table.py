@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_declared, check_name, check_named
-from dpcausal.data.persons import check_id, check_max_rows_per_person, check_number, check_order, checked_weight, many
+from dpcausal.data.persons import (
+    check_id,
+    check_max_rows_per_person,
+    check_number,
+    check_order,
+    checked_cluster,
+    checked_weight,
+    many,
+)  # fmt: skip
 from dpcausal.data.records import CHANGED, Records, Rows, TableSpec, checked_name, with_missing_level
 from dpcausal.data.remote_blocks import WorkerBlocks, persons_in
 from dpcausal.data.schema import Schema
@@ -67,6 +75,9 @@ class Table(Frozen):
         A column of survey weights, which need not be in the schema, and their public maximum, for the same three;
         others refuse.  A row counts as w/maximum of one; above the maximum as one; not at all if w is missing or
         negative.  What is estimated is about the population that the weights represent.
+    clusters : list of str, optional
+        Columns that questions may name by ``cluster=``, texts or whole numbers.  Of a lazy frame or a file of Arrow
+        they must be named here, unless they are in the schema, so that every value is computed before any question.
     missing : str
         What becomes of a record that has a missing value of a question: a null, a NaN, what cannot be read, a level
         that is not declared (without ``other``).  ``"drop"``: it contributes nothing, inside its own block, cell or
@@ -117,7 +128,7 @@ class Table(Frozen):
     def __init__(
         self, frame: Any, schema: Schema, ledger: Ledger, *, name: str = "", person: str | None = None,
         ids: str = "private", max_rows_per_person: int | None = None, weight: tuple[str, float] | None = None,
-        missing: str = "drop", max_rows: int | None = None,
+        missing: str = "drop", max_rows: int | None = None, clusters: Iterable[str] = (),
     ) -> None:  # fmt: skip
         if not isinstance(schema, Schema):
             raise ParameterError(f"schema must be a Schema, got {type(schema).__name__}")
@@ -145,10 +156,14 @@ class Table(Frozen):
         weighed = None if weight is None else checked_weight(weight, source)
         rows = source.count()
         check_number(rows, max_rows if person is None else None)
+        if isinstance(clusters, str) or not isinstance(clusters, Iterable):
+            raise ParameterError("clusters must be a list of names of columns")
+        named = tuple(checked_cluster(one, source) for one in clusters)
         spec = TableSpec(
-            source, origin, rows, rows, int(limit), schema, known_as, missing, person, ids, max_rows_per_person, weighed
-        )
-        source.evaluate(spec.needed(schema.names))
+            source, origin, rows, rows, int(limit), schema, known_as, missing, person, ids, max_rows_per_person,
+            weighed, clusters=named,
+        )  # fmt: skip
+        source.evaluate(spec.needed((*schema.names, *named)))
         if person is not None:
             spec = replace(spec, n=persons_in(spec) if WorkerBlocks.of(spec) else many(source, person))
             check_number(spec.n, int(limit))
@@ -178,7 +193,7 @@ class Table(Frozen):
     @property
     def identity(self) -> dict[str, Any]:
         """All that is public of it: what distinguishes it from another table, and never a row."""
-        hidden = ("source", "origin", "rows", "max_rows")
+        hidden = ("source", "origin", "rows", "max_rows", "clusters")
         return {one.name: getattr(self._spec, one.name) for one in fields(TableSpec) if one.name not in hidden}
 
     @property
@@ -251,12 +266,14 @@ class Table(Frozen):
 
         ``name`` is a column of texts or whole numbers, which need not be in the schema.
         """
-        source = self._spec.source
-        if not isinstance(name, str) or name not in source.names:
-            raise ParameterError("cluster must be the name of a column of the frame", argument="cluster", rule="column")
-        check_id(check_name(name), source.declared(name), "private", "cluster")
-        source.evaluate((name,))
-        return self.with_spec(replace(self._spec, cluster=name))
+        spec = self._spec
+        cluster = checked_cluster(name, spec.source)
+        if spec.source.computed and cluster not in spec.needed((*spec.schema.names, *spec.clusters)):
+            raise ParameterError(
+                f"the values of {cluster!r} were not computed when the table was made", argument="cluster",
+                rule="computed", hint=("make the table with ", Setting("clusters", [cluster])),
+            )  # fmt: skip
+        return self.with_spec(replace(spec, cluster=cluster))
 
     @property
     def inside(self) -> tuple[Predicate, ...]:

@@ -258,7 +258,8 @@ class Discovery(Result):
                 "required": sorted(list(arc) for arc in self.knowledge.required),
                 "tiers": [list(tier) for tier in self.knowledge.tiers],
             },
-            "copies": dict(self.copies), "margin_unit": self.margin_unit, "tests": self.tests, "n": self.n,
+            "untested": sorted(sorted(edge) for edge in self.untested), "copies": dict(self.copies),
+            "margin_unit": self.margin_unit, "tests": self.tests, "n": self.n,
             "reported": self.reported,
             "seed": self.seed, "guarantee": self.guarantee.to_dict(),
         }  # fmt: skip

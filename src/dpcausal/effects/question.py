@@ -162,7 +162,8 @@ class EffectQuestion(TableQuestion[Effect]):
         return replace(effect, notes=(*effect.notes, *self.selection_caveats, *([note] if note else [])))
 
     def _share_counted(self, release: Release | None) -> float | None:
-        if release is None or release.records_counted is None or self.table.weighed or self.table.inside:
+        partly = self.table.weighed or self.table.inside or not self.drops_missing
+        if partly or release is None or release.records_counted is None:
             return None
         share = min(max(release.records_counted / self.n, 0.0), 1.0)
         is_clear = self.n * (1 - share) > CLEAR_MISSING * release.count_deviation

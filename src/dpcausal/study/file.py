@@ -257,6 +257,12 @@ class StudyFile(Part):
     def data_file(self) -> str:
         return self.data.file if isinstance(self.data, DataPart) else self.data
 
+    @property
+    def clusters(self) -> list[str]:
+        """The columns of clusters that questions name."""
+        named = dict.fromkeys(one.arguments.get("cluster") for one in self.question)
+        return [one for one in named if isinstance(one, str)]
+
     @model_validator(mode="after")
     def _whole(self) -> StudyFile:
         if not self.columns and self.panel is None:

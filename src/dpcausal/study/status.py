@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import zip_longest
 from textwrap import wrap
@@ -262,9 +262,9 @@ def _budget_refusal(call: DryRunStop, trial: Ledger) -> DpCausalError | None:
     return None
 
 
-def synthetic_table(schema: Schema, n: int, ledger: Ledger, clusters: Iterable[str], **options: Any) -> Table:
+def synthetic_table(schema: Schema, n: int, ledger: Ledger, **options: Any) -> Table:
     """Return a table of simulated rows, all alike, that is publicly the same."""
-    frame: dict[str, Any] = {name: np.arange(n) for name in clusters if name not in schema}
+    frame: dict[str, Any] = {name: np.arange(n) for name in options["clusters"] if name not in schema}
     for name, column in schema.items():
         if has_dates(column):
             frame[name] = np.full(n, np.datetime64("1970-01-01"))

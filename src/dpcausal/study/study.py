@@ -341,7 +341,8 @@ class Study(Uncopyable):
         return self._source_file()
 
     def _table_options(self) -> dict[str, Any]:
-        return {"name": self.name, "person": self.file.person, "ids": self.file.ids, "missing": self.file.missing}
+        return {"name": self.name, "person": self.file.person, "ids": self.file.ids, "missing": self.file.missing,
+                "clusters": self.file.clusters}  # fmt: skip
 
     def _subject(self, ledger: Ledger) -> Table | Panel:
         panel = self.file.panel
@@ -359,8 +360,7 @@ class Study(Uncopyable):
         if self.file.panel is None:
             if self.file.n is None:
                 return self._subject(self.trial())
-            clusters = [str(one.arguments["cluster"]) for one in self.file.question if "cluster" in one.arguments]
-            return synthetic_table(self._columns(), self.file.n, self.trial(), clusters, **self._table_options())
+            return synthetic_table(self._columns(), self.file.n, self.trial(), **self._table_options())
         if ledger is None:
             raise LedgerError(
                 f"there is no ledger {self.file.ledger!r}: a plan shows the target's own series, public once a ledger "

@@ -280,8 +280,8 @@ def test_a_declared_format_is_read_as_declared_and_is_other_data(tmp_path: Path)
     tabs = str(written(tmp_path / "d.tsv", "x\n1\n"))
     marks = {Origin.of(DataFile(tabs, *one)).mark for one in (("\t", "."), (",", "."), ("\t", ","), (";", ","))}
     assert len(marks) == 4
-    for name, value in (("separator", "x"), ("decimal", ";"), ("thousands", "."), ("quote", "`"), ("encoding", "none"),
-                        ("encoding", "hex")):  # fmt: skip
+    encodings = (("encoding", one) for one in ("none", "hex", "iso2022_jp", "hz", "utf-7"))
+    for name, value in (("separator", "x"), ("decimal", ";"), ("thousands", "."), ("quote", "`"), *encodings):
         assert rule_of(partial(DataFile, "d.csv", **{name: value})) == "choice"
 
 

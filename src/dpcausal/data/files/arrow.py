@@ -55,6 +55,8 @@ class IpcFile:
 class ArrowSource(Source):
     """Files of one Arrow schema, one after the other; row counts come from their footers."""
 
+    computed = True
+
     def __init__(self, path: str, files: Sequence[Path], opened: Callable[[Path], Any], what: str) -> None:
         from pyarrow import ArrowInvalid, ArrowTypeError, unify_schemas
 

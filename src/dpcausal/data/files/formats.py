@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import PurePath
@@ -27,6 +28,11 @@ DECIMALS = {".": "decimal point", ",": "decimal comma"}
 THOUSANDS = {"": "", ",": "comma", ".": "point", " ": "blank", "'": "apostrophe"}
 QUOTES = {'"': "double", "'": "single", "": "none"}
 FIRST_BYTES = 1 << 16
+_BY_CHARACTER = re.compile(
+    r"(utf-(8|16|32)|ascii|iso8859-|cp\d|koi8|mac-|gb|big5|shift_jis|euc_|johab|kz1048|ptcp154|hp-roman8|tis-620)"
+)
+"""Encodings in which no field changes how later ones are decoded."""
+
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -62,7 +68,7 @@ class DataFile(os.PathLike[str]):
     dates : {"year-month-day", "day-month-year", "month-day-year"}
         Order in which texts give a date.
     encoding : str
-        Of the text, as Python names it: ``"utf-8"``, ``"cp1252"``.
+        Of the text, as Python names it: ``"utf-8"``, ``"cp1252"``.  None with shift states, as ISO-2022 has.
     sheet : str
         Of a workbook; by default its only one.
 
@@ -99,10 +105,12 @@ class DataFile(os.PathLike[str]):
         if self.decimal == self.thousands:
             raise ParameterError("decimal and thousands must differ", argument="decimal", rule="choice")
         try:
-            "a".encode(self.encoding)
+            is_known = _BY_CHARACTER.match(codecs.lookup(self.encoding).name) is not None
         except (LookupError, TypeError, ValueError):
-            text = "encoding must be one that Python knows, as utf-8 or cp1252"
-            raise ParameterError(text, argument="encoding", rule="choice", value=self.encoding) from None
+            is_known = False
+        if not is_known:
+            text = "encoding must be one that Python knows, as utf-8 or cp1252, and that has no shift states"
+            raise ParameterError(text, argument="encoding", rule="choice", value=self.encoding)
 
     def __fspath__(self) -> str:
         return self.path

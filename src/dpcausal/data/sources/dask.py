@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,7 @@ _UNREAD = "the dask frame cannot be read"
 
 class DaskSource(Source):
     backend = "dask"
-    lazy = has_workers = True
+    lazy = computed = has_workers = True
 
     def __init__(self, frame: Any) -> None:
         if not hasattr(frame, "map_partitions") or not hasattr(frame, "columns"):
@@ -90,8 +91,9 @@ def _ordered(frame: Any) -> bool:
     from dask.dataframe import dask_expr
 
     steady = (dask_expr._expr.Blockwise, dask_expr.io.io.IO)
-    names = ("Repartition", "Concat", "Partitions", "Head", "Delayeds")
-    return all(isinstance(one, steady) or type(one).__name__.startswith(names) for one in frame.expr.walk())
+    names = ("Repartition", "Partitions", "Delayeds")
+    steps = [(isinstance(one, steady), type(one).__name__) for one in frame.expr.walk()]
+    return all((known or name.startswith(names)) and not re.search("Head|Tail|Concat", name) for known, name in steps)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ def in_turn(action: Callable[[], Result]) -> Result:
 _CHANGES = re.compile(
     r"\b(random|(gen_random_)?uuid(v[47])?|nextval|now|today|get_current_time(stamp)?|transaction_timestamp|getvariable"
     r"|reservoir_quantile)\s*\(|\bage\s*\([^,()]*\)"
-    r"|\b(tablesample|using\s+sample|current_timestamp|current_date|(current_)?local(time|timestamp)|current_time)\b",
+    r"|\b(tablesample|using\s+sample|current_timestamp|current_date|(current_)?local(time|timestamp)|current_time"
+    r"|positional\s+join)\b",
     re.IGNORECASE,
 )
 _PIECES = re.compile(r"('(?:[^']|'')*')|\"((?:[^\"]|\"\")*)\"|/\*.*?\*/|--[^\n]*", re.DOTALL)
@@ -50,13 +51,14 @@ _DEFINED = (
     "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal UNION ALL "
     "SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal"
 )
-_STEADY = {"PROJECTION", "FILTER", "UNNEST", "RANGE", "STREAMING_LIMIT", "STREAMING_WINDOW", "EMPTY_RESULT"}
-"""Steps, beside scans, that leave the rows in the order in which they find them."""
+_STEADY = {"PROJECTION", "FILTER", "UNNEST", "RANGE", "EMPTY_RESULT", "SEQ_SCAN", "TABLE_SCAN", "DUMMY_SCAN",
+           "COLUMN_DATA_SCAN", "PANDAS_SCAN", "PYTHON_ARROW_SCAN", "PARQUET_SCAN"}  # fmt: skip
+"""Steps that leave the rows in the order in which they find them.  A limit is none: filters may stand below it."""
 
 
 def changes(relation: Any) -> bool:
-    """Whether its query, as it is written, may give other rows each time: it draws, samples, or asks the clock. So may
-    a view, a macro or a computed column that it names."""
+    """Whether its query, as it is written, may give other rows each time: it draws, samples, asks the clock, or
+    joins rows by their place. So may a view, a macro or a computed column that it names."""
     definitions = f"(SELECT list([name, text]) FROM ({_DEFINED}) AS defined(name, text) WHERE text IS NOT NULL)"
     defined = dict(relation.limit(0).aggregate(f"any_value(1), {definitions}").fetchall()[0][1] or ())
     text, before = relation.sql_query().lower(), ""
@@ -68,7 +70,7 @@ def changes(relation: Any) -> bool:
 
 def ordered(relation: Any) -> bool:
     """Whether its rows come in the order in which they are kept: no step of the plan may move them."""
-    return all(name in _STEADY or name.endswith("SCAN") or name.startswith("READ_") for name, _ in _steps(relation))
+    return all(name in _STEADY or name.startswith("READ_") for name, _ in _steps(relation))
 
 
 _INSIDE = {"SEQ_SCAN", "TABLE_SCAN", "INDEX_SCAN", "DUMMY_SCAN", "COLUMN_DATA_SCAN", "CTE_SCAN", "REC_CTE_SCAN",

@@ -62,6 +62,7 @@ class FrameSource(Source):
             raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{hint}")
         self.frame = frame
         self.backend, self.lazy = _BACKENDS[frame.implementation], isinstance(frame, nw.LazyFrame)
+        self.computed = self.lazy
         if self.backend == "duckdb":
             if importlib.util.find_spec("pyarrow") is None:
                 raise MissingDependencyError("pyarrow", "duckdb")
@@ -155,8 +156,8 @@ class FrameSource(Source):
             return
         if self._guarded(lambda: self._engine.changes(nw.to_native(self.frame)), self._unread):
             raise SchemaError(
-                f"the {self.backend} query draws, samples or asks the clock, so its rows would not be the same each "
-                "time they are read: make the table from a copy"
+                f"the {self.backend} query draws, samples, asks the clock or joins rows by their place, so its rows "
+                "would not be the same each time they are read: make the table from a copy"
             )
         if names:
             self._guarded(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)

@@ -36,6 +36,7 @@ class HeldSource(Source):
 
     def __init__(self, source: Source, names: Sequence[str], collected: Collected) -> None:
         self.backend, self.names, self.ordered = source.backend, source.names, source.ordered
+        self.computed = source.computed
         self._source, self._collected = source, collected
         self._declared = {name: source.declared(name) for name in names}
 

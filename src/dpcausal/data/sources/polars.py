@@ -7,25 +7,37 @@ import polars as pl
 
 from dpcausal.data.source import BATCH
 
-_CHANGES = re.compile(r"\.(sample|sample_n|sample_frac|shuffle|rank)\(|^\s*UNIQUE\[[^\]]*Any\] BY Some", re.MULTILINE)
-"""It draws; ``rank`` may, and the plan does not say; or it keeps any row of several."""
-
-_MOVES = re.compile(
-    r"^\s*(AGGREGATE|UNIQUE|SORT BY|MERGE SORTED|[A-Z]+( [A-Z]+)? JOIN|UNION|OPAQUE_PYTHON)"
-    r"|\.(sort|sort_by|arg_sort|unique|arg_unique|gather|top_k|top_k_by|bottom_k|value_counts|reverse|over|mode)\(",
-    re.MULTILINE,
+_CHANGES = re.compile(
+    r"\.(sample|sample_n|sample_frac|shuffle|rank)\(|^\s*(UNIQUE\[[^\]]*Any\] BY Some|HCONCAT)", re.MULTILINE
 )
-"""A union is among them, since filters may stand below it; so are code on whole frames, and windows, of which the plan
-does not say how they map their rows."""
+"""It draws; ``rank`` may, and the plan does not say; it keeps any row of several; or it joins rows by their place."""
+
+_STEADY = re.compile(
+    r"\s*(DF \[|SELECT \[|WITH_COLUMNS:|\[|FILTER |FROM$|[A-Za-z]+ SCAN |PROJECT |ESTIMATED ROWS|UNNEST |EXPLODE "
+    r"|ROW INDEX |CACHE\[|hint\.|$)"
+)
+"""How lines of a plan begin whose steps leave the rows in the order in which they find them."""
+
+_FUNCTIONS = re.compile(r"\.((?:(?:str|dt|list|arr|struct|cat|bin)\.)?[a-z_0-9]+)\(")
+_BY_ROW = re.compile(
+    r"alias|python_udf|cast|strict_cast|to_physical|reinterpret|is_(not_)?(null|nan)|is_(in)?finite|is_in|is_between|not|when|then"
+    r"|otherwise|fill_(null|nan)|replace(_strict)?|cut|coalesce|(sum|mean|min|max|any|all)_horizontal|as_struct|hash|abs"
+    r"|sign|sqrt|cbrt|exp|expm1|log|log10|log1p|pow|round(_sig_figs)?|floor|ceil|clip|(arc)?(sin|cos|tan)h?|arctan2"
+    r"|degrees|radians|dt\.\w+|(list|arr|struct|cat|bin|str)\.(?!\w*(explode|join|vertical))\w+"
+)
+"""Functions of one row's values alone, and the curator's own: any other may move values from row to row."""
 
 
 def changes(frame: pl.LazyFrame) -> bool:
-    """Whether its query may give other rows each time."""
+    """Whether its query may give other rows each time, or other rows together."""
     return _CHANGES.search(frame.explain(optimized=False)) is not None
 
 
 def ordered(frame: pl.LazyFrame) -> bool:
-    return _MOVES.search(frame.explain(optimized=False)) is None
+    """Whether no record decides the place of another."""
+    plan = frame.explain(optimized=False)
+    functions = (one.group(1) for one in _FUNCTIONS.finditer(plan))
+    return all(map(_STEADY.match, plan.split("\n"))) and all(map(_BY_ROW.fullmatch, functions))
 
 
 def evaluate(frame: pl.LazyFrame, names: Sequence[str]) -> None:

@@ -69,7 +69,7 @@ class SparkSource(Source):
     """A Spark frame, whose rows come in no order."""
 
     backend = "spark"
-    lazy = afar = has_workers = True
+    lazy = computed = afar = has_workers = True
     ordered = False
 
     def __init__(self, frame: Any) -> None:
