@@ -52,12 +52,13 @@ SIZES, MOST_GROUPS, ONE_SIDED = Fraction(1, 5), 24, 2.0
 FIRST_SIZE, OCCUPIED = 3, 2.5
 """Layers of sizes end at 2⁻³ of such a group's size, then at twice that, and so on; those above the first count where
 they are so many deviations."""
-TYPICAL, HIDDEN, UNEVEN = 0.2, 1.5, 4.0
-"""A cluster's sum of cut scores is rarely more than this share of its rows.  No interval where one that noise hides may
-vary so many times as much as all that is seen, or as its noise.  So many times ``even_groups`` bound the groups."""
+TYPICAL, HIDDEN, MOST_HIDDEN, UNEVEN = 0.2, 2.0, 20.0, 4.0
+"""A cluster's sum of cut scores is rarely more than this share of its rows.  Where noise may hide so many times as much
+variance as is seen, or as its noise, what it may hide above that is added; no interval where it is so many times as
+much.  So many times ``even_groups`` bound the groups."""
 FEW = "about {:.0f} clusters vary as much as these, too few for an interval"
 UNKNOWN = "the noise hides whether clusters are enough for an interval: more rows or a larger loss would show it"
-LARGE = "a few clusters have so many of the rows that they may decide the estimate: no interval by clusters"
+UNSEEN = "the noise may hide most of the variance between clusters: more rows or a larger loss would show it"
 
 
 def group_sums(scores: Reals, rows: Rows) -> Integers:
@@ -106,8 +107,8 @@ class ClusterVariance:
     """How much the sum of scores varies between samples of clusters, in cut scores squared, with its noise's deviation.
 
     ``independent`` is what it would be of independent rows.  With 97.7 % confidence there are ``least_groups`` or more.
-    So many groups of one size as ``even_groups`` would vary as much if what clusters have in common decided.  A group
-    has at most about ``largest`` rows, if few have so many; noise may hide that it adds ``hidden`` to the variance, and
+    So many groups of one size as ``even_groups`` would vary as much if what clusters have in common decided.  A cluster
+    has at most about ``largest`` rows.  Noise may hide so much more variance as ``hidden``, in sums of that size, and
     that as many as ``most_groups`` vary so much.
     """
 
@@ -138,12 +139,11 @@ class ClusterVariance:
             place += 1
         place = max([place, *np.flatnonzero(known & (noise <= LITTLE * squares)).tolist()])
         variance = cls._of(float(totals[place]), float(squares[place]), float(noise[place]), independent, sizes)
-        # Sums farther out, of a cluster of the largest size, that would not stand out from the noise.
-        unseen = ends[1:][(ends[1:] ** 2 < CLEAR * noise) & (np.arange(len(layers)) > place)]
         farthest = float(totals[place]) + ONE_SIDED * deviation * math.sqrt(place + 1)
         most_groups = _even_groups(farthest, max(float(squares[place] - ONE_SIDED * noise[place]), independent))
-        return replace(variance, most_groups=most_groups,
-                       hidden=min(float(unseen.max(initial=0.0)), TYPICAL * sizes[2]) ** 2)  # fmt: skip
+        last = min(int(np.searchsorted(ends[1:], TYPICAL * sizes[2])), most)
+        upper = float((squares + noise)[place + 1 : last + 1].max(initial=0.0))
+        return replace(variance, most_groups=most_groups, hidden=max(upper - float(squares[place]), 0.0))
 
     @classmethod
     def exactly(cls, sums: Reals, independent: float, sizes: Sizes) -> ClusterVariance:
@@ -178,7 +178,11 @@ class ClusterVariance:
             return FEW.format(self.groups)
         if min(self.groups, self.least_groups) < LEAST_GROUPS:
             return UNKNOWN
-        return LARGE if self.hidden > HIDDEN * max(self.variance, self.independent, self.noise) else ""
+        return UNSEEN if self.hidden > MOST_HIDDEN * self._known else ""
+
+    @property
+    def _known(self) -> float:
+        return max(self.variance, self.independent, self.noise)
 
     def error(self, standard_error: float, coverage: float) -> tuple[float, float]:
         """Return the standard error by clusters, of that of independent rows, and how many of it an interval reaches.
@@ -188,7 +192,7 @@ class ClusterVariance:
         from scipy.special import stdtrit
 
         free = max(min(self.groups, UNEVEN * self.even_groups) - 2, 1.0)
-        own = max(self.variance * (free + 2) / free, self.independent)
+        own = max(self.variance * (free + 2) / free, self.independent) + max(self.hidden - HIDDEN * self._known, 0.0)
         variance = max(standard_error**2 + own - self.independent, own)
         unsure = 2 * own**2 / free + self.noise**2
         degrees = max(2 * variance**2 / max(unsure, 1e-300), 1.0)
@@ -276,8 +280,8 @@ def _even_groups(total: float, squares: float) -> float:
 
 def _groups_of_sizes(filled: Reals, ends: Reals, deviation: float, unit: float) -> Sizes:
     """Return how many groups of size 1 the rows fill, less what noise may add; how many of one size have as much of
-    Σ s⁴ for their Σ s², as sums vary if what clusters have in common decides; and the largest size, in rows,
-    or 0 where several have about as many."""
+    Σ s⁴ for their Σ s², as sums vary if what clusters have in common decides; and the largest size, in rows, that a
+    cluster has or that noise may hide."""
     whole = FIRST_SIZE + 1
     least = float(filled[:whole].sum()) - ONE_SIDED * deviation * math.sqrt(whole)
     known = np.where(filled > OCCUPIED * deviation, filled, 0.0)
@@ -285,8 +289,15 @@ def _groups_of_sizes(filled: Reals, ends: Reals, deviation: float, unit: float) 
     squares = float(known @ (ends[1:] + ends[:-1]))
     even = squares**2 / float(known @ (np.diff(ends**4) / np.diff(ends)))
     last = int(np.flatnonzero(known)[-1])
-    longest = float(min(ends[last] + known[last], ends[last + 1]))
-    return least, even, unit * longest if known[last] < LEAST_GROUPS * (ends[last + 1] - ends[last]) else 0.0
+    longest = max(float(min(ends[last] + known[last], ends[last + 1])), _hidden_size(filled, ends, deviation))
+    return least, even, unit * longest
+
+
+def _hidden_size(filled: Reals, ends: Reals, deviation: float) -> float:
+    """Return the largest end that one cluster, or all of half the rows, may be as large as within the noise."""
+    widths = np.diff(ends)
+    one, half = filled + deviation >= widths, filled + ONE_SIDED * deviation >= MOST_GROUPS / 2 * widths / ends[1:]
+    return float(ends[1:][one | half].max(initial=0.0))
 
 
 def _released_layers(sums: Integers, ends: Integers, name: str, loss: Paid, budget: CallBudget) -> tuple[Reals, float]:

@@ -119,9 +119,14 @@ class GroupTimeEffects(Result):
         known = variances if self.control == control else ()
         rows = tuple(_clustered(row, known[place] if place < len(known) else None, self.coverage)
                      for place, row in enumerate((*whole, *self.event_study)))  # fmt: skip
-        few = known[0].few if known else OTHER_CONTROL.format(control)
+        reasons: dict[str, list[str]] = {}
+        for row, variance in zip(rows, known, strict=False):
+            if variance.few:
+                reasons.setdefault(variance.few, []).append("all periods" if row is rows[0] and whole else row.name)
+        few = tuple(f"no interval of {', '.join(names)}: {reason}" for reason, names in reasons.items())
+        answer = self.without_intervals(OTHERS if known else OTHER_CONTROL.format(control))
         return replace(
-            self.without_intervals(few or OTHERS), att=rows[0] if whole else None, event_study=rows[len(whole) :],
+            answer, att=rows[0] if whole else None, event_study=rows[len(whole) :], notes=(*few, *answer.notes),
             trend=None, pretrend=None, cluster=cluster, clusters=known[0].groups if known else None,
         )  # fmt: skip
 
