@@ -273,10 +273,14 @@ class NoisyCells(Release):
         """Return the sums of two arms by strata, control first."""
         sums, noise = self.sums(value, (treatment, *strata))
         N, T, Q = sums[:, list(pair)].reshape(3, 2, -1)
-        if self.observed is None:
-            return Sums(N, T, Q, noise[:2, :2])
-        observed, merged = self._margin(self.observed, (treatment, *strata))
-        return Sums(N, T, Q, noise[:2, :2], observed[list(pair)].reshape(2, -1), self.observed_variance * merged)
+        counts, counts_noise, observed, observed_noise = sums[0], float(noise[0, 0]), None, 0.0
+        if self.observed is not None:
+            counts, merged = self._margin(self.observed, (treatment, *strata))
+            observed, observed_noise = counts[list(pair)].reshape(2, -1), self.observed_variance * merged
+            counts_noise = observed_noise
+        rest = np.delete(counts, list(pair), axis=0)
+        others = rest.sum(axis=0).ravel() if len(rest) else None
+        return Sums(N, T, Q, noise[:2, :2], observed, observed_noise, others, counts_noise * len(rest))
 
     def _margin(self, counts: Reals, axes: Sequence[int]) -> tuple[Reals, int]:
         """Return counts summed over all other columns, in the order of the axes, and how many entries a sum has."""

@@ -45,7 +45,6 @@ CROWDED = (
     "one part of {!r} has {:.0%} of the records, which leaves it unadjusted: declare bounds nearer to where records "
     "lie, or cuts"
 )
-TWO_ARMS = "{!r} has other levels too: the effect is that among the records at the two that are compared"
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
 EMPTY = "less than half of the records is in strata with two records or more of both arms: adjust for fewer columns"
 
@@ -89,9 +88,7 @@ def standardized_effect(
         signal_to_noise=sums.ratio, by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
         **fields,
         notes=(*notes(fields["share_supported"], share_treated, "the treated" if treated_only else "the records",
-                      NEARLY_ALL),
-               *((TWO_ARMS.format(treatment),) if len(release.levels[axis]) > 2 and names and not treated_only else ()),
-               *own_notes),
+                      NEARLY_ALL), *own_notes),
         method="stratified", n=release.n, guarantee=release.guarantee,
         event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip

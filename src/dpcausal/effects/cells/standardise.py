@@ -68,13 +68,19 @@ class Sums:
     observed: Reals | None = None
     """Noisy counts of records with treatment and strata, whether or not they have an outcome; ``None``: N."""
     observed_noise: float = 0.0
+    others: Reals | None = None
+    """Noisy counts by strata of the population's records at other levels of the treatment, where it has some."""
+    others_noise: float = 0.0
 
     @property
     def population_counts(self) -> Reals:
         return self.N if self.observed is None else self.observed
 
     def weights(self, treated_only: bool) -> Reals:
-        return np.asarray(self.population_counts[1] if treated_only else self.population_counts.sum(axis=0))
+        if treated_only:
+            return np.asarray(self.population_counts[1])
+        both = self.population_counts.sum(axis=0)
+        return np.asarray(both if self.others is None else both + np.maximum(self.others, 0.0))
 
     @property
     def supported(self) -> Mask:
@@ -104,8 +110,9 @@ class Sums:
         return inflate_small_counts(self.N, math.sqrt(self.noise[0, 0]), LESS / strata)
 
     def part(self, strata: Mask) -> Sums:
-        observed = None if self.observed is None else self.observed[:, strata]
-        return Sums(self.N[:, strata], self.T[:, strata], self.Q[:, strata], self.noise, observed, self.observed_noise)
+        observed, others = (None if one is None else one[..., strata] for one in (self.observed, self.others))
+        N, T, Q = (one[:, strata] for one in (self.N, self.T, self.Q))
+        return replace(self, N=N, T=T, Q=Q, observed=observed, others=others)
 
     def merged(self, parents: Integers) -> Sums:
         """Return those of coarser strata 0, 1, …; ``parents`` says to which each stratum belongs."""
@@ -115,8 +122,10 @@ class Sums:
 
         more = int(np.bincount(parents).max())
         observed = None if self.observed is None else merge(self.observed)
+        others = None if self.others is None else merge(self.others[None])[0]
         N, T, Q = (merge(one) for one in (self.N, self.T, self.Q))
-        return Sums(N, T, Q, self.noise * more, observed, self.observed_noise * more)
+        noises = self.noise * more, observed, self.observed_noise * more
+        return Sums(N, T, Q, *noises, others, self.others_noise * more)
 
     def variance(self, by_count: Reals, by_sum: Reals) -> float:
         """Return the variance, of sampling and noise, of a statistic with such derivatives by the counts and sums."""
@@ -201,6 +210,10 @@ def means(sums: Sums, treated_only: bool, left_out: float = 0.0) -> ArmMeans:
         missing = np.maximum(sums.observed - N, 0.0)
         sampling = sampling + np.einsum("iaz,jaz,az->ij", by_weight, by_weight, missing)
         noise = noise + sums.observed_noise * np.einsum("iaz,jaz->ij", by_weight, by_weight)
+    if sums.others is not None:  # so have those of other arms
+        moved = by_weight[:, 0]
+        sampling = sampling + np.einsum("iz,jz,z->ij", moved, moved, np.maximum(sums.others, 0.0))
+        noise = noise + sums.others_noise * moved @ moved.T
     # Noisy squares can fall below those of the means: the sampling variance is at least 0 in every direction.
     eigenvalues, vectors = np.linalg.eigh((sampling + sampling.T) / 2)
     sampling = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T

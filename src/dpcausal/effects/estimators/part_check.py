@@ -116,6 +116,9 @@ class Strata:
         self.records, self.means = N.sum(axis=0), sums.T / N
         self.probability = np.where(self.supported, N[1] / self.records, 0.5)
         self.count = max(float(self.records[self.supported].sum()), 1.0)
+        everybody = sums.weights(False)
+        self.inverse = np.where(self.supported, everybody / N, 0.0)
+        self.population = max(float(everybody[self.supported].sum()), 1.0)
         chances = self.records * self.probability * (1 - self.probability)
         self.chance = max(float(chances[self.supported].sum()) / self.count, SMALL_CHANCE)
         variance = max(float((sums.Q - N * self.means**2)[:, self.supported].sum()) / self.count, 0.0)
@@ -134,9 +137,9 @@ class Strata:
     def scores(self, rows: Rows, effect: float) -> Reals:
         """Return how far each record's score is from an effect, in units of the range; its mean is the estimate."""
         place, treated, counts, of_outcome = self._stratum_arm_inclusion_residual(rows)
-        chance = np.where(treated, self.probability[place], self.probability[place] - 1)
-        gaps = self.means[1] - self.means[0]
-        return np.asarray((gaps[place] - effect + of_outcome / np.where(counts, chance, 1.0)) * counts)
+        gaps, arm = self.means[1] - self.means[0], treated.astype(np.int64)
+        of_arm = np.where(treated, 1.0, -1.0) * self.inverse[arm, place] * of_outcome * counts
+        return np.asarray((gaps[place] - effect + of_arm) * self.supported[place])
 
     def _stratum_arm_inclusion_residual(self, rows: Rows) -> tuple[Integers, Mask, Mask, Reals]:
         place = np.zeros(rows.n, dtype=np.int64)

@@ -141,7 +141,7 @@ class Stratified(SumsOverRows, EffectMethod):
     def _clustered(self, run: Run[EffectQuestion], effect: Effect, strata: Strata) -> Effect:
         question, width = run.question, strata.outcome.width
         middle = 0.0 if effect.estimate is None else effect.estimate / width
-        scores = ClusteredScores.of(effect, strata.count, 0.0, width)
+        scores = ClusteredScores.of(effect, strata.population, 0.0, width)
         records = question.table.records((question.treatment, *question.strata, question.outcome), parts=True)
         between = scores.variance(
             lambda cut: records.sum(lambda rows: group_sums(cut(strata.scores(rows, middle) * width), rows)),

@@ -140,7 +140,7 @@ class SizedArms:
         counts = given[list(pair)].reshape(2, -1)
         if counts.min() < least:
             raise _wrong("sizes", "minimum", f"be at least {least} for each arm in each stratum: adjust for fewer")
-        totals = counts[1] if question.estimand == "att" else counts.sum(axis=0)
+        totals = counts[1] if question.estimand == "att" else given.sum(axis=0).ravel()
         return cls(shape[0], pair, counts, totals / totals.sum() / counts)
 
     def row_weights(self) -> Reals:
