@@ -256,3 +256,35 @@ def test_an_imputed_level_is_no_event() -> None:
     words: Any = {"treatment": "t", "outcome": "y", "adjust": [], "loss": dpc.PureDP(8)}
     factories.refused_unpaid(private, ParameterError, dpc.effect, **words, event=0)
     assert asked(held=private, event=1, **words).event == "1"
+
+
+@pytest.mark.parametrize(("method", "loss", "adjust"), [
+    ("stratified", dpc.PureDP(2), ["site"]), ("aipw", dpc.ApproxDP(2, 1e-6), ["site", "x"]),
+    ("boosted-aipw", dpc.ApproxDP(2, 1e-6), ["site", "x"]),
+])  # fmt: skip
+def test_where_missing_is_a_level_it_is_one_of_confounders_and_no_arm_or_outcome(
+    method: str, loss: Any, adjust: list[str]
+) -> None:
+    rng, n = np.random.default_rng(1), 6_000
+    site = np.array(["a", "b", None], dtype=object)[rng.choice(3, n, p=[0.4, 0.3, 0.3])]
+    missing = np.array([one is None for one in site])
+    t = rng.random(n) < np.where(missing, 0.8, 0.3)
+    y = rng.random(n) < 0.2 + 0.2 * t + 0.4 * missing
+    texts = {name: np.where(rng.random(n) < 0.05, None, one.astype(int).astype(str).astype(object))
+             for name, one in (("t", t), ("y", y))}  # fmt: skip
+    schema = {"t": dpc.Levels(["0", "1"]), "y": dpc.Levels(["0", "1"]), "site": dpc.Levels(["a", "b"]),
+              "x": dpc.Bounded(-4, 4)}  # fmt: skip
+    table = factories.table({"site": site, "x": rng.normal(size=n), **texts}, schema, loss, missing="level")
+    found = asked(loss, table, method=method, adjust=adjust, treatment="t", outcome="y")
+    assert (found.treated, found.control, found.event) == ("1", "0", "1")
+    assert found.interval[0] < 0.2 < found.interval[1] and found.interval[1] - found.interval[0] < 0.2
+    assert found.share_counted is None or found.share_counted == pytest.approx(0.9, abs=0.05)
+
+
+def test_where_missing_is_a_level_it_may_be_named_as_an_arm() -> None:
+    loss, rng = dpc.PureDP(2), np.random.default_rng(1)
+    t = np.array(["0", "1", None], dtype=object)[rng.integers(0, 3, 4_000)]
+    schema = {"t": dpc.Levels(["0", "1"]), "y": dpc.Bounded(0, 1)}
+    table = factories.table({"t": t, "y": rng.random(4_000)}, schema, loss, missing="level")
+    found = asked(loss, table, adjust=[], treatment="t", outcome="y", treated="missing", control="0")
+    assert found.treated == "missing" and found.interval is not None

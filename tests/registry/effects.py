@@ -11,7 +11,7 @@ import dpcausal as dpc
 from dpcausal.data.records import Rows as Records
 from dpcausal.effects import clusters
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.did.release import cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.did.cohort_sums import cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.estimators import METHODS
 from dpcausal.effects.estimators import residual_sums as fits
 from dpcausal.effects.estimators import trial_design as trial

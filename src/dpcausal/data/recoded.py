@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dpcausal.data.coding import check_declared
 from dpcausal.data.columns import Bounded, Column, Levels
+from dpcausal.data.records import MISSING_LEVEL
 from dpcausal.data.schema import Schema
 from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
 from dpcausal.data.table import Table
@@ -19,6 +20,16 @@ def with_column(table: Table, name: str, column: Column) -> Table:
     inside = tuple(_predicate_of_levels(one, column) if one.name == name else one for one in table.inside)
     check_some(inside)
     return table.with_spec(replace(table.spec, schema=schema, inside=inside))
+
+
+def without_missing_level(table: Table, name: str, *named: object) -> Table:
+    """Return the table in which what is missing from a column is no level of its own, unless that level is named."""
+    column = table.schema.column(name)
+    is_level = table.missing == "level" and isinstance(column, Levels) and column.other == MISSING_LEVEL
+    if isinstance(column, Bounded) or not is_level or MISSING_LEVEL in named:
+        return table
+    spellings = None if column.spellings is None else dict(column.spellings)
+    return with_column(table, name, Levels(column.values, None, column.missing, column.period, spellings))
 
 
 def counting_event(table: Table, name: str, event: object) -> Table:

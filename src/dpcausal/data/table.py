@@ -82,8 +82,9 @@ class Table(Frozen):
         What becomes of a record that has a missing value of a question: a null, a NaN, what cannot be read, a level
         that is not declared (without ``other``).  ``"drop"``: it contributes nothing, inside its own block, cell or
         term, so that ``n`` stays public and nobody learns how many are left.  ``"level"``: so too, but what is missing
-        from a column of levels is the level ``"missing"``.  ``"impute"``: it counts as the midpoint of the bounds or
-        the first level, which can make independent columns look dependent.
+        from a column of levels is the level ``"missing"``, but of the treatment and outcome of an effect.
+        ``"impute"``: it counts as the midpoint of the bounds or the first level, which can make independent columns
+        look dependent.
 
     Raises
     ------

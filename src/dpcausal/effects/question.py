@@ -11,7 +11,7 @@ import numpy as np
 from dpcausal.arrays import Integers
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, TableQuestion
-from dpcausal.data.recoded import as_levels, counting_event
+from dpcausal.data.recoded import as_levels, counting_event, without_missing_level
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
@@ -72,7 +72,8 @@ class EffectQuestion(TableQuestion[Effect]):
             raise ParameterError("treatment, outcome, adjust and groups must be different columns")
         if table.n < LEAST_ROWS:
             raise ParameterError(f"an effect needs at least {LEAST_ROWS} rows, the table has {table.n}")
-        table = counting_event(table, outcome, event)
+        table = without_missing_level(table, treatment, treated, control)
+        table = counting_event(without_missing_level(table, outcome, event), outcome, event)
         if cluster is not None:
             table = table.clustered_by(cluster)
             check_clustered(cluster, (treatment, outcome), estimand, groups)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.did.release import cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.did.cohort_sums import cohort_sums, cohort_sums_sensitivity
 from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.statistics.moments import grid_bits
 from tests import factories
@@ -384,3 +384,14 @@ def test_where_nobody_is_never_treated_the_note_says_what_the_release_can_still_
     found = asked(frame(y[g < 99], g[g < 99]))
     assert found.att is None and any("control='not-yet'" in note for note in found.notes)
     assert abs(found.release.did(control="not-yet").att.estimate - 1.15) < 0.3
+
+
+def test_treated_periods_and_cohorts_without_controls_are_named() -> None:
+    y, g = made(3_000)
+    later = np.sort(np.unique(g[g < 99]))
+    found = asked(frame(y[g < 99], g[g < 99]), control="not-yet")
+    compared = {(one.cohort, one.time) for one in found.by_cohort}
+    missing = {(str(start), str(time)) for start in later for time in range(start, y.shape[1] + 1)} - compared
+    named = [note for note in found.notes if all(time in note for _, time in missing)]
+    assert missing and len(named) == 1 and f"cohort {later[-1]}" in named[0]
+    assert not [note for note in asked(frame(y, g)).notes if note in named]

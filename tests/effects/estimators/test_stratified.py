@@ -320,13 +320,3 @@ def test_whole_numbers_above_the_usual_ones_are_not_taken_for_the_last_of_them(l
         held.append(effect_of(table, dpc.PureDP(1), "stratified", seed, adjust=["z"]))
     hits = covered(held, 1.0)
     assert len(hits) >= 20 and np.mean(hits) >= 0.85
-
-
-def test_of_several_arms_the_records_are_named_that_an_effect_is_about() -> None:
-    rng = np.random.default_rng(1)
-    columns = {"z": rng.integers(0, 2, 6_000), "a": rng.integers(0, 3, 6_000), "y": rng.normal(size=6_000)}
-    schema = {"z": dpc.Levels([0, 1]), "a": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(-4, 4)}
-    for adjust, named in ((["z"], True), ([], False)):
-        found = effect_of(table_of(columns, schema, dpc.PureDP(1)), dpc.PureDP(1), "stratified", adjust=adjust,
-                          treated=2, control=0)  # fmt: skip
-        assert any("other levels" in note for note in found.notes) is named

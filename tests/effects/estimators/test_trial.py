@@ -50,7 +50,8 @@ def test_without_noise_of_known_sizes_it_is_the_stratified_difference(estimand: 
     result = ask(columns, EXACT, {"sizes": 4 * SIZES}, estimand=estimand, outcome=outcome)
     y, arm, site = columns[outcome], columns["a"], columns["site"]
     parts = [[y[(arm == a) & (site == z)] for z in "ns"] for a in "ce"]
-    weights = np.array([len(parts[1][z]) + (len(parts[0][z]) if estimand == "ate" else 0) for z in (0, 1)], float)
+    everybody = [(site == z).sum() for z in "ns"]
+    weights = np.array([everybody[z] if estimand == "ate" else len(parts[1][z]) for z in (0, 1)], float)
     weights /= weights.sum()
     estimate = sum(w * (parts[1][z].mean() - parts[0][z].mean()) for z, w in enumerate(weights))
     variance = sum(w**2 * part[z].var(ddof=1) / len(part[z]) for z, w in enumerate(weights) for part in parts)

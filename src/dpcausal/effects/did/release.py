@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from dpcausal.arrays import Integers, Mask, Reals
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
 from dpcausal.effects.cells.effect import MOST_SKEW
@@ -35,10 +35,8 @@ from dpcausal.effects.did.robust import EventStudy
 from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
 from dpcausal.effects.result import normal_reach
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-from dpcausal.statistics.moments import clip_rows, scaled, second_moments, squared_lengths
 
 LEAST_RATIO = 6.0
 """A cohort enters with at least so many deviations of the noise of its number of persons; without noise with any."""
@@ -57,59 +55,6 @@ NOT_YET = "the release asked again with control='not-yet' compares with those tr
 CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
 ALONE = "no intervals: no cohort has two persons, of whom a variance could be taken"
 LONG = "no intervals: some persons' steps are so long that means of so few persons may be skewed"
-
-
-def entries_of(columns: int) -> int:
-    return 1 + columns + columns * (columns + 1) // 2
-
-
-def factors(radius: float, bits: int) -> tuple[float, float]:
-    """Return what a person counts, and what a square is multiplied by, in units of 2^(−bits)."""
-    length = math.ldexp(radius, bits)
-    return float(math.floor(length / math.sqrt(2))), 1 / (math.sqrt(2) * length)
-
-
-def cohort_sums(
-    cohorts: Integers, number: int, rows: Reals, complete: Mask, radius: float, bits: int, weights: Reals | None = None
-) -> Reals:
-    """Return count, sums and squares of each cohort and last what was lost, as in ``cohort-sums``: units of 2^(−bits).
-
-    ``cohorts`` has each person's cohort, ``rows``, shape (n, d), the person's row; only complete persons count, each
-    with its weight in [0, 1].
-
-    *Guarantee*: ``cohort_sums_sensitivity(number, d, radius, bits)``.
-    """
-    inside = clip_rows(rows, radius, bits)
-    lost = np.trunc(math.ldexp(radius, bits) / 2 * np.clip(np.sqrt(squared_lengths(rows)) / radius - 1, 0.0, 1.0))
-    count, square = factors(radius, bits)
-    parts = []
-    for cohort in range(number):
-        here = complete & (cohorts == cohort)
-        own, part = inside[here], None if weights is None else weights[here]
-        sums = [_total(np.full(len(own), count), part), *(_total(column, part) for column in own.T)]
-        parts += [np.array(sums), square * (second_moments(own) if part is None else _squares(own, part))]
-    return np.concatenate([*parts, [_total(lost[complete], None if weights is None else weights[complete])]])
-
-
-def _total(values: Reals, parts: Reals | None) -> float:
-    return float(values.sum() if parts is None else np.rint(parts * values).sum())
-
-
-def _squares(own: Reals, parts: Reals) -> Reals:
-    upper = [(i, i) for i in range(own.shape[1])] + [*zip(*np.triu_indices(own.shape[1], 1), strict=True)]
-    return scaled(np.array([_total(own[:, i] * own[:, j], parts) for i, j in upper]), own.shape[1])
-
-
-def cohort_sums_sensitivity(number: int, columns: int, radius: float, bits: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``cohort_sums``: √4.25 · 2^bits · radius; rounding is added.
-
-    Examples
-    --------
-    >>> round(float(cohort_sums_sensitivity(3, 2, 1.0, 16).bound) / 2**16, 3)
-    2.062
-    """
-    bound = math.sqrt(4.25) * math.ldexp(radius, bits) * (1 + 2.0**-50) + 2 * math.sqrt(number * entries_of(columns))
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "cohort-sums", symmetric=True)
 
 
 @storable("NoisyPaths")
@@ -321,6 +266,7 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
         later = control == "never" and any(controls_of(paths.starts, enough, False, pair) for pair in first)
         free = f": {NOT_YET}" if later and not paths.adjusted_for else ""
         notes += (f"no cohort can be compared: too few persons, or nobody is left untreated{free}",)
+    notes += _uncompared(paths, all_pairs)
     if lone and contrasts.pooled:
         notes += (f"cohorts of one person, {', '.join(lone)}, have the variance of the other cohorts",)
     alone = ALONE if lone and not contrasts.pooled else ""
@@ -356,6 +302,19 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
                     for one, start in zip(paths.cohorts, paths.starts, strict=True)
                     if not start or (start > 0 and one != paths.times[start])),
     )  # fmt: skip
+
+
+def _uncompared(paths: NoisyPaths, all_pairs: Comparisons) -> tuple[str, ...]:
+    """Return the note on treated periods and cohorts without controls, where there are such beside others."""
+    starts, number = paths.starts, len(paths.times)
+    treated = {(g, t) for g in all_pairs.enough if starts[g] > 0 for t in range(starts[g], number)}
+    missing = treated - set(all_pairs.controls)
+    if not missing or missing == treated:
+        return ()
+    periods = ", ".join(paths.times[t] for t in sorted({t for _, t in missing}))
+    cohorts = sorted({g for g, _ in missing} - {g for g, _ in treated - missing})
+    without = f" and without cohort {', '.join(paths.cohorts[g] for g in cohorts)}" if cohorts else ""
+    return (f"nobody is left untreated in {periods}: the mean effect is without these periods{without}",)
 
 
 def _trend(contrasts: CohortContrasts, since: list[int], reach: float, has_interval: bool) -> PathEffect | None:

@@ -12,7 +12,8 @@ import numpy as np
 from dpcausal.arrays import Integers, Reals
 from dpcausal.data.records import Rows
 from dpcausal.effects.clusters import SPREADS, ClusterVariance, group_sums, release_variances
-from dpcausal.effects.did.release import Comparisons, NoisyPaths, cohort_sums, cohort_sums_sensitivity, factors
+from dpcausal.effects.did.cohort_sums import cohort_sums, cohort_sums_sensitivity, factors
+from dpcausal.effects.did.release import Comparisons, NoisyPaths
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import (
     SCALES,
