@@ -42,8 +42,8 @@ class NoisyMoments(Release):
         if self.squared is None:
             return ""
         return (
-            "Tests undo the shortening of rows as if columns were normal: of independent log-normal ones up to 0.05 were "
-            "joined at nominal 0.01; take logarithms of skewed columns."
+            "Tests undo the shortening of rows as if columns were normal: of independent log-normal ones up to 0.05 "
+            "were joined at nominal 0.01; take logarithms of skewed columns."
         )
 
     @property
