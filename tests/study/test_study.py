@@ -350,6 +350,27 @@ def test_clusters_are_planned_for_and_named_in_the_answer_and_its_entry(study: P
         assert json.loads(ledger.entries()[0].detail)["cluster"] == "village"
 
 
+def test_a_study_with_weights_and_few_rows_a_person_answers_as_python_does(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng, named = np.random.default_rng(1), np.array(["no", "yes"])
+    smokes, weight = rng.random(6_000) < 0.5, rng.choice([0.5, 4.0], 6_000)
+    sick = named[(rng.random(6_000) < 0.2 + 0.3 * smokes * (weight > 1)).astype(int)]
+    columns = {"id": np.arange(6_000) // 3, "w": weight, "age": 40, "smoker": named[smokes.astype(int)], "sick": sick}
+    pd.DataFrame(columns).to_csv("study.csv", index=False)
+    more = 'person = "id"\nmax_rows_per_person = 2\nweight = { column = "w", largest = 4 }'
+    question = MORE.partition("[[question]]\nname = \"graph\"")[0].replace('where = "age >= 30"\n', "")
+    head = HEAD.replace('person = "id"', more)
+    for planned in (head, head.replace("[columns.age]", "n = 2000\n[columns.age]", 1)):
+        assert dpc.Study.open(written(question.replace('["age"]', "[]"), planned)).plan().questions[0].state == TO_ASK
+    study = dpc.Study.open(written(question.replace('["age"]', "[]"), head))
+    (one,) = study.run(new_ledger=True).questions
+    assert abs(one.answer.estimate - 0.3 * 8 / 9) < 5 * one.answer.standard_error < 0.25
+    with dpc.Ledger.open("study.ledger", read_only=True) as ledger:
+        detail = json.loads(ledger.entries()[0].detail)
+    assert (detail["weight"], detail["max_rows_per_person"], detail["person"]) == (["w", 4.0], 2, "id")
+    assert study.report().is_file() and "the largest weight" in one.answer.guarantee.public
+
+
 def test_a_study_of_a_panel_names_its_treated_units_by_a_rule_and_asks_a_placebo_in_time(tmp_path: Path) -> None:
     made = dpc.simulate.factor_panel(300, seed=1)
     rows = [f"{unit},{time},{value}" for unit, one in enumerate(np.vstack([made.target, made.donors]))

@@ -229,6 +229,14 @@ class Disclosure(Part):
     )
 
 
+class WeightPart(Part):
+    """Survey weights of the rows."""
+
+    column: Text = Field(description="Column with the weights.")
+    largest: Annotated[float, Field(gt=0)]
+    """Public maximum; a weight above it counts as the maximum."""
+
+
 class StudyFile(Part):
     """The whole file."""
 
@@ -244,6 +252,9 @@ class StudyFile(Part):
     person: Text | None = None
     """Column with the person ID: all rows of a person are protected together."""
     ids: str = Field(default="private", description="Whether the IDs are private or public.")
+    max_rows_per_person: Annotated[int, Field(ge=1, strict=True)] | None = None
+    """Most rows of a person that count."""
+    weight: WeightPart | None = Field(default=None, description="Survey weights: their column and public maximum.")
     missing: str = Field(default="drop", description="Rule for missing values: drop, level or impute.")
     columns: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Allowed values of each column: bounds or levels, label, unit, missing codes, source."""
@@ -258,10 +269,14 @@ class StudyFile(Part):
         return self.data.file if isinstance(self.data, DataPart) else self.data
 
     @property
-    def clusters(self) -> list[str]:
-        """The columns of clusters that questions name."""
-        named = dict.fromkeys(one.arguments.get("cluster") for one in self.question)
-        return [one for one in named if isinstance(one, str)]
+    def table_options(self) -> dict[str, Any]:
+        """The arguments of ``Table`` that say whose the rows are and how they count."""
+        clusters = dict.fromkeys(one.arguments.get("cluster") for one in self.question)
+        return {
+            "person": self.person, "ids": self.ids, "max_rows_per_person": self.max_rows_per_person,
+            "weight": None if self.weight is None else (self.weight.column, self.weight.largest),
+            "missing": self.missing, "clusters": [one for one in clusters if isinstance(one, str)],
+        }  # fmt: skip
 
     @model_validator(mode="after")
     def _whole(self) -> StudyFile:

@@ -270,7 +270,9 @@ def synthetic_table(schema: Schema, n: int, ledger: Ledger, **options: Any) -> T
             frame[name] = np.full(n, np.datetime64("1970-01-01"))
         else:
             frame[name] = np.full(n, column.lower) if isinstance(column, Bounded) else np.repeat(column.values[:1], n)
-    if options.get("person") is not None:
+    if options["weight"] is not None:
+        frame |= {options["weight"][0]: np.full(n, options["weight"][1])}
+    if options["person"] is not None:
         frame[options["person"]] = np.arange(n)
     return Table(frame, schema, ledger, **options)
 

@@ -340,17 +340,13 @@ class Study(Uncopyable):
             raise self._source.refusal(("data",), f"there is no file {self.file.data_file!r}")
         return self._source_file()
 
-    def _table_options(self) -> dict[str, Any]:
-        return {"name": self.name, "person": self.file.person, "ids": self.file.ids, "missing": self.file.missing,
-                "clusters": self.file.clusters}  # fmt: skip
-
     def _subject(self, ledger: Ledger) -> Table | Panel:
         panel = self.file.panel
         if panel is not None:
             layout = panel.model_dump(exclude={"bounds"})
             return Panel(self._frame(), **layout, bounds=Bounded(panel.bounds.lower, panel.bounds.upper), ledger=ledger,
                          name=self.name)  # fmt: skip
-        return Table(self._frame(), self._columns(), ledger, **self._table_options())
+        return Table(self._frame(), self._columns(), ledger, name=self.name, **self.file.table_options)
 
     def _public_subject(self, ledger: Ledger | None) -> Table | Panel:
         """Return what is publicly the same as the data: simulated rows in the stated number, or in that of the data.
@@ -360,7 +356,8 @@ class Study(Uncopyable):
         if self.file.panel is None:
             if self.file.n is None:
                 return self._subject(self.trial())
-            return synthetic_table(self._columns(), self.file.n, self.trial(), **self._table_options())
+            options = {"name": self.name} | self.file.table_options
+            return synthetic_table(self._columns(), self.file.n, self.trial(), **options)
         if ledger is None:
             raise LedgerError(
                 f"there is no ledger {self.file.ledger!r}: a plan shows the target's own series, public once a ledger "

@@ -257,6 +257,10 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
                  if clusters else f"The {inputs.plan.records} are treated as independent: " + (
         f"those of one {unit} are not, so intervals may be too narrow and p-values too small." if unit else
         "if they are clustered (clinics, households), intervals are too narrow and p-values too small."))  # fmt: skip
+    if file.weight is not None:
+        most = f"A weight above {file.weight.largest:g} counts as {file.weight.largest:g}."
+        lines.append(f"Rows are weighted by {wording.label(file.weight.column)}, for the population that the weights "
+                     f"represent. {most}")  # fmt: skip
     for name in dict.fromkeys(str(question.arguments.get("outcome")) for question, _ in inputs.results):
         column = None if inputs.schema is None else inputs.schema.get(name)
         if isinstance(column, Bounded):
