@@ -64,7 +64,9 @@ def encode(value: Any) -> Any:
     if isinstance(value, frozenset):
         return {"frozenset": sorted((encode(part) for part in value), key=repr)}
     if isinstance(value, Mapping):
-        return {"mapping": [[encode(key), encode(part)] for key, part in value.items()]}
+        pairs = [[encode(key), encode(part)] for key, part in value.items()]
+        # Of keys without an order, Python's hash seed would decide it.
+        return {"mapping": sorted(pairs, key=repr) if any(isinstance(key, frozenset) for key in value) else pairs}
     tag = _TAGS.get(type(value))
     if tag is None:
         raise NotStorableError(type(value).__name__)

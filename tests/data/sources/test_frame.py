@@ -272,3 +272,26 @@ def test_a_query_that_may_move_rows_by_what_they_hold_has_no_order(query: Any) -
 def test_a_relation_that_draws_or_asks_the_clock_is_refused_however_it_is_written(drawn: str) -> None:
     with pytest.raises(SchemaError):
         table(DATABASE.sql(f"select {drawn}::double x from range(5)"), {"x": Bounded(0, 1)})
+
+
+FAR = {"date": (pl.Date, 2**31 - 1), "early date": (pl.Date, -(2**31)), "ms": (pl.Datetime("ms"), 2**62),
+       "us": (pl.Datetime("us"), 2**63 - 1), "early us": (pl.Datetime("us"), -(2**62)),
+       "zoned": (pl.Datetime("ms", "America/New_York"), 2**62), "ns": (pl.Datetime("ns"), 2**62)}  # fmt: skip
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+@pytest.mark.parametrize("kind", FAR)
+def test_a_date_that_python_does_not_have_is_missing_and_nothing_is_written(
+    kind: str, lazily: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    dtype, far = FAR[kind]
+    day = 1 if dtype == pl.Date else 86_400 * {"ms": 10**3, "us": 10**6, "ns": 10**9}[dtype.time_unit]
+    series = pl.Series([18_000 * day, far, None, 18_001 * day], dtype=pl.Int64)
+    frame = pl.DataFrame({"d": series.cast(dtype)})
+    schema = {"d": Bounded("2019-01-01", "2020-01-01")}
+    whole = table(frame.lazy() if lazily else frame, schema)
+    rows = whole.rows(["d"])
+    assert rows.included.tolist() == [True, kind == "ns", False, True]  # those of ns end in 2262
+    days = rows.values["d"]
+    assert days[3] - days[0] == 1
+    assert capfd.readouterr() == ("", "")

@@ -232,6 +232,9 @@ def distinct(native: Any) -> Distinct | None:
 def _listed(series: nw.Series[Any]) -> Sequence[object]:
     """Return a series as Python objects, bytes that are no UTF-8 kept as lone surrogates, which match no level. Arrow
     takes text from a Parquet file on trust, and would raise only when it meets the record."""
+    if series.implementation is nw.Implementation.POLARS:
+        dated = importlib.import_module(_HELPERS["polars"]).datable(nw.to_native(series))
+        return _salvaged(nw.from_native(dated, series_only=True))
     if series.implementation is not nw.Implementation.PYARROW:
         return _salvaged(series)
     from pyarrow import large_binary, types

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import date
 
 import polars as pl
 
@@ -11,6 +12,9 @@ _CHANGES = re.compile(
     r"\.(sample|sample_n|sample_frac|shuffle|rank)\(|^\s*(UNIQUE\[[^\]]*Any\] BY Some|HCONCAT)", re.MULTILINE
 )
 """It draws; ``rank`` may, and the plan does not say; it keeps any row of several; or it joins rows by their place."""
+
+_FIRST_DAY, _LAST_DAY = (one.toordinal() - date(1970, 1, 1).toordinal() for one in (date.min, date.max))
+_OF_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 _STEADY = re.compile(
     r"\s*(DF \[|SELECT \[|WITH_COLUMNS:|\[|FILTER |FROM$|[A-Za-z]+ SCAN |PROJECT |ESTIMATED ROWS|UNNEST |EXPLODE "
@@ -46,6 +50,20 @@ def evaluate(frame: pl.LazyFrame, names: Sequence[str]) -> None:
         (pl.col(name).is_null() if schema[name] == pl.Object else pl.col(name).hash()).max().alias(f"c{place}")
         for place, name in enumerate(names)
     ).collect()
+
+
+def datable(series: pl.Series) -> pl.Series:
+    """Return a series in which dates that Python does not have are null, and times are in UTC: polars would write to
+    standard error when it meets one of them."""
+    dtype = series.dtype
+    if not isinstance(dtype, pl.Datetime) and dtype != pl.Date:
+        return series
+    unit = _OF_DAY[dtype.time_unit] if isinstance(dtype, pl.Datetime) else 1
+    first, last = max(_FIRST_DAY * unit, -(2**63)), min((_LAST_DAY + 1) * unit, 2**63) - 1
+    has_date = series.to_physical().cast(pl.Int64).is_between(first, last)
+    if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC")
+    return pl.select(pl.when(has_date).then(series)).to_series()
 
 
 def bytewise(frame: pl.LazyFrame) -> pl.LazyFrame:
