@@ -10,6 +10,7 @@ from scipy.stats import chi2_contingency, norm
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError, ParameterError
 from tests.discovery.ways import TWO, graph_of
+from tests.factories import table
 
 NUMBERS = dpc.Schema({name: dpc.Bounded(-9, 9) for name in "xyz"})
 LEVELS = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
@@ -73,3 +74,16 @@ def test_a_pair_that_was_not_released_together_is_said_to_be_untested() -> None:
     release = graph_of(columns, TWO, dpc.ApproxDP(1, 1e-6), method=dpc.methods.Parities(max_order=1)).release
     with pytest.raises(InfeasibleError, match="v0 and v1 cannot be tested given v2, v3"):
         release.ci_test("v0", "v1", given=["v2", "v3"])
+
+
+def test_a_column_of_levels_is_given_by_its_name_in_a_release_of_moments() -> None:
+    rng = np.random.default_rng(1)
+    c = rng.integers(0, 3, 4_000)
+    columns = {"x": rng.normal(size=4_000) + c, "y": rng.normal(size=4_000) + c, "c": c}
+    schema = {"x": dpc.Bounded(-6, 9), "y": dpc.Bounded(-6, 9), "c": dpc.Levels([0, 1, 2])}
+    loss = dpc.ApproxDP(4, 1e-6)
+    with dpc.simulated_noise(1):
+        released = dpc.moments(table(columns, schema, loss), ["x", "y", "c"], loss=loss)
+    found, same = (released.ci_test("x", "y", given=given) for given in (["c"], ["c = 1", "c = 2"]))
+    assert (found.pvalue, found.given) == (same.pvalue, ("c",)) and found.pvalue > 1e-3
+    assert released.ci_test("x", "y", given=[]).pvalue < 1e-6

@@ -432,3 +432,10 @@ def test_a_plan_says_whether_there_is_an_interval_with_the_word_that_tails_are_s
     assert math.isinf(few.accuracy) is not said and math.isfinite(many.accuracy)
     other = "without light_tails=True" if said else "with light_tails=True"
     assert f"{other} {'no interval' if said else '±'}" in few.summary() and f"{other} ±" in many.summary()
+
+
+def test_a_direction_is_planned_from_a_questions_arguments() -> None:
+    schema = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1)})
+    asked = {"schema": schema, "first": "x", "second": "y", "method": "auto"}
+    plans = [dpc.plan("direction", n=6_000, loss=dpc.ApproxDP(2, 1e-6), **one) for one in (asked, {})]
+    assert plans[0].accuracy == plans[1].accuracy

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dpcausal.errors import BudgetExceededError, DpCausalError, ParameterError
 from dpcausal.planning.plan import TASK_PLANS
 from dpcausal.study.file import json_schema
 from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK, Forecaster
+from dpcausal.study.wording import Wording
 from tests.commands import command
 from tests.study.kills import run_under_fire
 
@@ -387,3 +389,16 @@ def test_a_study_of_a_panel_names_its_treated_units_by_a_rule_and_asks_a_placebo
     assert study.plan().questions[0].state == TO_ASK
     answer = study.run().questions[0].answer
     assert (answer.n, answer.times) == (291, (8, 9)) and "a placebo in time" in answer.details()
+
+
+def test_only_the_treatment_that_was_randomised_is_called_a_cause(study: Path) -> None:
+    asked = '[[question]]\nname = "{}"\ntask = "effect"\ntreatment = "{}"\noutcome = "age"\nadjust = []\n'
+    asked += "epsilon = 0.5\n"
+    both = asked.format("first", "smoker") + asked.format("second", "sick")
+    design = '[design]\ntype = "randomised"\n'
+    with pytest.raises(ParameterError):
+        dpc.Study.open(written(design + both))
+    file = dpc.Study.open(written(design + 'treatment = "smoker"\n' + both)).file
+    wording = Wording.of(file, None)
+    assert [wording.is_causal(SimpleNamespace(treatment=one)) for one in ("smoker", "sick")] == [True, False]
+    assert wording.question(file.question[0]) != wording.question(file.question[1]).replace("sick", "smoker")

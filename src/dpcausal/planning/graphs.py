@@ -151,10 +151,12 @@ class DirectionPlan(TablePlan):
             _pool(curve, self.cause, self.noise, 48, 1)  # refuses an unknown curve or distribution
 
     @classmethod
-    def of(cls, schema: Schema, *, first: str, second: str, alpha: float = 0.1, **more: Any) -> Self:
+    def of(
+        cls, schema: Schema, *, first: str, second: str, alpha: float = 0.1, method: Any = "auto", **more: Any
+    ) -> Self:  # fmt: skip
         if not all(isinstance(schema.column(name), Bounded) for name in (first, second)):
             raise ParameterError("a direction needs two columns declared Bounded")
-        if more.pop("method", "auto") != "auto":
+        if method != "auto":
             text = "direction can be planned for the default method only"
             raise ParameterError(text, argument="method", rule="choice")
         return cls(alpha=alpha, **more)

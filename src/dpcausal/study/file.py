@@ -200,6 +200,8 @@ class Design(Part):
 
     type: Literal["randomised", "observational"]
     """How treatment was assigned: randomised or observational."""
+    treatment: Text | None = None
+    """Column of the treatment that was assigned; needed where the questions have several."""
     within: tuple[Text, ...] = Field(default=(), description="Columns within which treatment was randomised.")
     unit_of_assignment: Text | None = None
     """Column with the unit that was assigned, such as a clinic."""
@@ -282,6 +284,11 @@ class StudyFile(Part):
     def _whole(self) -> StudyFile:
         if not self.columns and self.panel is None:
             raise ValueError("declare [columns.NAME] for each column that is asked about, or a [panel]")
+        treatments = {str(one.arguments["treatment"]) for one in self.question if "treatment" in one.arguments}
+        design = self.design
+        if design is not None and design.type == "randomised" and design.treatment is None and len(treatments) > 1:
+            text = "the questions have several treatments: name the one that was randomised by treatment under [design]"
+            raise ValueError(text)
         return self
 
     def described(self, key: str) -> dict[str, Any]:

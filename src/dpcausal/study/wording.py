@@ -89,6 +89,7 @@ class Wording:
     units: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     design: str = ""
+    assigned: str = ""
     within: tuple[str, ...] = ()
     declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     questions: tuple[QuestionPart, ...] = ()
@@ -100,8 +101,9 @@ class Wording:
         declared = {name: tuple(map(str, column.labels)) for name, column in (schema or {}).items()
                     if not isinstance(column, Bounded)}  # fmt: skip
         design = file.design
-        return cls(file.described("label"), file.described("unit"), levels, design.type if design else "",
-                   design.within if design else (), declared, tuple(file.question))  # fmt: skip
+        how, assigned, within = ("", None, ()) if design is None else (design.type, design.treatment, design.within)
+        return cls(file.described("label"), file.described("unit"), levels, how, assigned or "", within, declared,
+                   tuple(file.question))  # fmt: skip
 
     def label(self, name: Any) -> str:
         return self.labels.get(str(name), str(name))
@@ -151,7 +153,7 @@ class Wording:
         return f"{text}{differs}{end if self._form(question, forms) else ''}"
 
     def _form(self, question: QuestionPart, forms: Mapping[str, str]) -> str | None:
-        kind = "effect" if self.design == "randomised" else "difference"
+        kind = "effect" if self.randomises(question.arguments.get("treatment")) else "difference"
         return forms.get(f"{question.task} {kind}", forms.get(question.task))
 
     def _text(self, question: QuestionPart, forms: Mapping[str, str]) -> str:
@@ -286,7 +288,11 @@ class Wording:
 
     def is_causal(self, answer: Any) -> bool:
         quasi_experiment = isinstance(answer, (SyntheticControl, Discontinuity, GroupTimeEffects))
-        return self.design == "randomised" or (quasi_experiment and self.design == "observational")
+        observed = quasi_experiment and self.design == "observational"
+        return observed or self.randomises(getattr(answer, "treatment", None))
+
+    def randomises(self, treatment: Any) -> bool:
+        return self.design == "randomised" and (not self.assigned or treatment in (None, self.assigned))
 
     def axis(self, answer: Effect) -> str:
         unit = self.units.get(answer.outcome, "")

@@ -5,20 +5,23 @@ from dataclasses import replace
 from functools import lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from statsmodels.stats.meta_analysis import combine_effects
 
 import dpcausal as dpc
 from dpcausal.claims import claims
+from dpcausal.effects.result import GroupEffect
 from dpcausal.study.phrases import QUESTIONS, STATEMENTS
 from dpcausal.study.report.deployments import registry_record, yaml
 from dpcausal.study.report.figures import Figures
-from dpcausal.study.report.findings import odds
+from dpcausal.study.report.findings import _group_sentence, homogeneity_pvalue, odds
 from dpcausal.study.report.html import Block, html, markdown
 from dpcausal.study.report.pages import _proof_sources, document
-from dpcausal.study.wording import disagreements, estimate_of
+from dpcausal.study.wording import Wording, disagreements, estimate_of
 from tests.study.made import asked, main, write
 
 N = 3000
@@ -273,3 +276,30 @@ def test_the_studies_that_a_browser_looks_at_run_to_the_end(tmp_path: Path) -> N
     for page, answers in (("table", 6), ("panel", 1)):
         text = (tmp_path / f"{page}.html").read_text()
         assert text.count('class="output"') >= answers and "<svg" in text, page
+
+
+def grouped(*ends: tuple[float, float]) -> Any:
+    """Return an effect in groups of such intervals, each about its middle."""
+    groups = tuple(GroupEffect(f"site = {place}", sum(both) / 2, both, "", 1.0) for place, both in enumerate(ends))
+    return SimpleNamespace(by_group=groups, coverage=0.95, event=None, outcome="y")
+
+
+def test_groups_are_compared_by_cochrans_test() -> None:
+    rng = np.random.default_rng(1)
+    means, errors = rng.normal(size=12), rng.uniform(0.1, 0.5, 12)
+    answer = grouped(*((mean - 1.959964 * error, mean + 1.959964 * error)
+                       for mean, error in zip(means, errors, strict=True)))  # fmt: skip
+    peer = combine_effects(means, errors**2).test_homogeneity()
+    assert homogeneity_pvalue(answer.by_group, 0.95) == pytest.approx(float(peer.pvalue), rel=1e-4)
+    draws = [homogeneity_pvalue(grouped(*((one - 1.96, one + 1.96) for one in rng.normal(size=20))).by_group, 0.95)
+             for _ in range(400)]  # fmt: skip
+    assert np.mean(np.array(draws) < 0.05) < 0.1
+
+
+@pytest.mark.parametrize(("ends", "first"), [
+    (((-7.0, -6.0), (-4.0, -3.0)), "0"), (((3.0, 4.0), (6.0, 7.0)), "1"), (((-7.0, -6.0), (1.0, 2.0)), "0"),
+])  # fmt: skip
+def test_of_two_groups_the_one_with_the_larger_effect_is_named_first(ends: Any, first: str) -> None:
+    text = _group_sentence(SimpleNamespace(wording=Wording()), grouped(*ends))  # type: ignore[arg-type]
+    places = {name: text.index(Wording().group(f"site = {name}")) for name in ("0", "1")}
+    assert min(places, key=lambda name: places[name]) == first and ("−3" not in text) and ("3" in text or "8" in text)

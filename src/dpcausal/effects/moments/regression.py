@@ -42,8 +42,8 @@ SPREAD = (
     "errors='homoscedastic' if it does not, or release it by robust_for="
 )
 SIDED = (
-    "the rows that were shortened lie on one side of the line: the outcome is skewed, and slopes may be off by more "
-    "than noise"
+    "the rows that were shortened may lie on one side of the line, as those of a skewed outcome do: slopes would be "
+    "off by more than noise; name the regression by robust_for=, or take more rows"
 )
 
 FAR_OUT = (

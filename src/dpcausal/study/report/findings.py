@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpcausal.data.schema import Bounded, Schema
-from dpcausal.effects.result import Effect
+from dpcausal.effects.result import Effect, normal_reach
 from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import RHO_UNITS, ZCDP, ApproxDP, Loss, PureDP, parse_loss, zcdp_epsilon
 from dpcausal.result import Guarantee, ci_text, decimals_of, number_text
@@ -190,7 +193,7 @@ def _design_sentence(inputs: ReportInputs, answer: Any) -> str:
     design = inputs.file.design
     if design is None:
         return "No design was declared, so the difference is an association and not necessarily an effect."
-    if not inputs.randomised:
+    if not inputs.wording.randomises(getattr(answer, "treatment", None)):
         return "The comparison is observational: it is an effect only if all confounders are adjusted for."
     within = f" within {inputs.wording.listed(design.within)}" if design.within else ""
     treatment = inputs.wording.label(getattr(answer, "treatment", None) or "the treatment")
@@ -209,18 +212,36 @@ def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
     if len(groups) < 2:
         return ""
     if len(groups) > 2:
-        differ = max(one.interval[0] for one in groups) > min(one.interval[1] for one in groups)
         listed = ", ".join(inputs.wording.group(one.group) for one in groups)
+        differ = homogeneity_pvalue(groups, answer.coverage) < 1 - answer.coverage
         return f"The effect is not the same in all groups ({listed})." if differ else NO_DIFFERENCE
-    less, more = sorted(groups, key=lambda one: one.estimate)
+    less, more = sorted(groups, key=lambda one: abs(one.estimate))
     half = math.hypot(*((one.interval[1] - one.interval[0]) / 2 for one in groups))
-    difference = more.estimate - less.estimate
+    one_sign = less.estimate * more.estimate >= 0
+    difference = abs(more.estimate) - abs(less.estimate) if one_sign else abs(more.estimate - less.estimate)
     size = inputs.wording.amount(answer, difference, more.interval)
     one, other = (inputs.wording.group(one.group) for one in (more, less))
     scale = 100 if getattr(answer, "event", None) is not None else 1
     ends = ci_text((scale * (difference - half), scale * (difference + half)), answer.coverage)
-    text = f"The estimated effect was {size} larger for {one} than for {other} ({ends})."
+    if one_sign:
+        what = "effect" if more.estimate >= 0 else "decrease"
+        text = f"The estimated {what} was {size} larger for {one} than for {other} ({ends})."
+    else:
+        ways = "a decrease", "an increase"
+        both = f"{ways[more.estimate > 0]} for {one} and {ways[less.estimate > 0]} for {other}"
+        text = f"The estimated effect was {both}, {size} apart ({ends})."
     return text if difference > half else f"{text} {NO_DIFFERENCE}"
+
+
+def homogeneity_pvalue(groups: Sequence[Any], coverage: float) -> float:
+    """Return that of Cochran's Q: whether effects in groups, with intervals of this coverage, are all the same."""
+    from scipy.special import chdtrc
+
+    errors = [(one.interval[1] - one.interval[0]) / 2 / normal_reach(coverage) for one in groups]
+    weights = np.array([max(error, 1e-300) ** -2.0 for error in errors])
+    estimates = np.array([one.estimate for one in groups])
+    mean = weights @ estimates / weights.sum()
+    return float(chdtrc(len(groups) - 1, weights @ (estimates - mean) ** 2))
 
 
 def _figure_blocks(inputs: ReportInputs, figures: Figures) -> list[Block]:
@@ -245,9 +266,9 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
         within = f" within {wording.listed(design.within)}" if design.within else ""
         lines.append(f"Random assignment{within}, and no refusal or drop-out that depends on the treatment.")
     for question, answer in inputs.results:
-        lines += [text for text in ASSUMPTIONS.get(question.task, ())
-                  if not (inputs.randomised and text == CONFOUNDING)]  # fmt: skip
-        if isinstance(answer, Effect) and answer.e_value and answer.sensitivity() and not inputs.randomised:
+        is_random = wording.randomises(question.arguments.get("treatment"))
+        lines += [text for text in ASSUMPTIONS.get(question.task, ()) if not (is_random and text == CONFOUNDING)]
+        if isinstance(answer, Effect) and answer.e_value and answer.sensitivity() and not is_random:
             limit = number_text(answer.e_value_limit or 1)
             lines.append(f"No confounder with risk ratios of {number_text(answer.e_value)} with both treatment and "
                          f"outcome: it could explain the estimate ({limit}: the end of the interval).")  # fmt: skip

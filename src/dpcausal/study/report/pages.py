@@ -249,12 +249,13 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
             lines = list(answer.headline() if hasattr(answer, "headline") else one.conclusions)
             if isinstance(answer, Independence):
                 lines[:1] = inputs.wording.conclusions(one.question, answer)
-            if isinstance(answer, Effect) and inputs.randomised:
+            is_random = inputs.wording.randomises(one.question.arguments.get("treatment"))
+            if isinstance(answer, Effect) and is_random:
                 lines = [line for line in lines if line not in answer.sensitivity()]
             settings = ", ".join(f"{name} = {value}" for name, value in one.settings.items() if value is not None)
             method = f"Method {one.method}{f': {settings}' if settings else ''}"
             notes = (*getattr(answer, "notes", ()), *one.caveats, *answer.guarantee.caveats)
-            points = [method, *(text for text in notes if not (inputs.randomised and text == BEFORE))]
+            points = [method, *(text for text in notes if not (is_random and text == BEFORE))]
             blocks.append(Block("output", "\n".join(lines)))
             if estimate_of(answer) is None and (figure := figures.of(answer, lines[0] if lines else "")):
                 blocks.append(Block("picture", one.about, lines=(figure,)))
