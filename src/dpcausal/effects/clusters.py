@@ -289,13 +289,12 @@ def _groups_of_sizes(filled: Reals, ends: Reals, deviation: float, unit: float) 
     squares = float(known @ (ends[1:] + ends[:-1]))
     even = squares**2 / float(known @ (np.diff(ends**4) / np.diff(ends)))
     last = int(np.flatnonzero(known)[-1])
-    longest = max(float(min(ends[last] + known[last], ends[last + 1])), _hidden_size(filled, ends, deviation))
+    longest = max(float(min(ends[last] + known[last], ends[last + 1])), _largest_within_noise(filled, ends, deviation))
     return least, even, unit * longest
 
 
-def _hidden_size(filled: Reals, ends: Reals, deviation: float) -> float:
-    """Return the largest end that one cluster, or all of half the rows, may be as large as within the noise."""
-    widths = np.diff(ends)
+def _largest_within_noise(filled: Reals, ends: Reals, deviation: float) -> float:
+    widths = np.diff(ends)  # of one cluster, or of half the rows
     one, half = filled + deviation >= widths, filled + ONE_SIDED * deviation >= MOST_GROUPS / 2 * widths / ends[1:]
     return float(ends[1:][one | half].max(initial=0.0))
 

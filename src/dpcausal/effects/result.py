@@ -57,8 +57,8 @@ class GroupEffect:
 @dataclass(frozen=True)
 class Balance:
     """How often a level, or how large a number, is among treated and controls before anything is adjusted for.
-    ``difference`` is in the pooled standard deviation; ``deviation`` is that of its noise, ``standard_error`` that of
-    sampling and noise, ``None`` where it is not known."""
+    ``difference`` is in the pooled standard deviation; ``deviation`` is that of its noise, infinite where noise hides
+    an arm, ``standard_error`` that of sampling and noise, ``None`` where it is not known."""
 
     name: str
     treated: float

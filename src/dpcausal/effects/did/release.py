@@ -266,7 +266,7 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
         later = control == "never" and any(controls_of(paths.starts, enough, False, pair) for pair in first)
         free = f": {NOT_YET}" if later and not paths.adjusted_for else ""
         notes += (f"no cohort can be compared: too few persons, or nobody is left untreated{free}",)
-    notes += _uncompared(paths, all_pairs)
+    notes += _note_on_uncompared(paths, all_pairs)
     if lone and contrasts.pooled:
         notes += (f"cohorts of one person, {', '.join(lone)}, have the variance of the other cohorts",)
     alone = ALONE if lone and not contrasts.pooled else ""
@@ -304,8 +304,7 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
     )  # fmt: skip
 
 
-def _uncompared(paths: NoisyPaths, all_pairs: Comparisons) -> tuple[str, ...]:
-    """Return the note on treated periods and cohorts without controls, where there are such beside others."""
+def _note_on_uncompared(paths: NoisyPaths, all_pairs: Comparisons) -> tuple[str, ...]:
     starts, number = paths.starts, len(paths.times)
     treated = {(g, t) for g in all_pairs.enough if starts[g] > 0 for t in range(starts[g], number)}
     missing = treated - set(all_pairs.controls)
