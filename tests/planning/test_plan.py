@@ -439,3 +439,21 @@ def test_a_direction_is_planned_from_a_questions_arguments() -> None:
     asked = {"schema": schema, "first": "x", "second": "y", "method": "auto"}
     plans = [dpc.plan("direction", n=6_000, loss=dpc.ApproxDP(2, 1e-6), **one) for one in (asked, {})]
     assert plans[0].accuracy == plans[1].accuracy
+
+
+def test_a_plan_of_a_number_that_is_adjusted_for_counts_what_it_confounds() -> None:
+    loss, n, halves = dpc.PureDP(1), 5_000, []
+    schema = {"z": dpc.Bounded(-4, 4), "a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 1)}
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=n)
+        y = np.clip(0.5 + 0.15 * (0.3 * z + 0.91**0.5 * rng.normal(size=n)), 0, 1)
+        columns = {"z": z, "a": (rng.random(n) < 1 / (1 + np.exp(-z / 2))).astype(int), "y": y}
+        with dpc.simulated_noise(seed):
+            table = factories.table(columns, schema, loss)
+            found = dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss)
+        halves.append((found.interval[1] - found.interval[0]) / 2)
+    plans = [dpc.plan("effect", n=n, loss=loss, adjust=1, share=0.5, spread=0.15, mean=0.5, confounding=one).accuracy
+             for one in (0.0, 0.3, 0.5)]  # fmt: skip
+    assert plans[0] < plans[1] < plans[2]
+    assert 0.75 < np.median(halves) / plans[1] < 1.3

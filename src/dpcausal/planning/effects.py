@@ -89,6 +89,10 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     )  # fmt: skip
     intraclass: float = assumption("Intra-class correlation of the outcome in clusters.", 0.05, 0.0, 0.99)
     adjust: int = assumption("How many numbers are adjusted for.", 0, 0, 20)
+    confounding: float = assumption(
+        "Correlation of the outcome with the first number that is adjusted for, with which treatment goes, too.",
+        0.3, 0.0, 0.9,
+    )  # fmt: skip
     cells: int = assumption("How many combinations of levels are adjusted for; 1 without any.", 1, 1, 10_000)
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
     method: Any = assumption(
@@ -246,11 +250,15 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
             elsewhere = (columns["a"] == 0) & (rng.random(n) * (self.arms - 1) > 1)
             columns["a"] = np.where(elsewhere, rng.integers(2, self.arms, n), columns["a"])
         pair = (self.control % made.levels, self.treated % made.levels) if made.levels > 2 else (0, 1)
-        around = self._numbers(n, rng)
+        around, trend = self._numbers(n, rng), np.zeros(n)
+        if numbers:
+            trend = self.confounding / math.sqrt(1 - self.confounding**2) * columns[numbers[0]]
+            around = np.clip(around + trend * self.outcome_spread * self.width, -half, half)
         if clusters:
             common = self.outcome_spread * self.width * normal(rng, clusters)[columns["cluster"]]
             around = math.sqrt(1 - self.intraclass) * around + math.sqrt(self.intraclass) * common
-        columns["y"] = (rng.random(n) < self.rate).astype(np.float64) if self.outcome else around
+        rate = self.rate + math.sqrt(self.rate * (1 - self.rate)) * trend
+        columns["y"] = (rng.random(n) < rate).astype(np.float64) if self.outcome else around
         if self.missing:
             columns["y"] = np.where(rng.random(n) < self.missing, np.nan, columns["y"])
         elif self.outcome:
