@@ -84,6 +84,7 @@ X = pl.LazyFrame({"x": [0.1, 0.2, 0.2], "y": [1, 2, 3]})
 CHANGING = [
     "SELECT Random ( ) AS x FROM range(9)", "SELECT 1.0 AS x FROM range(9) USING SAMPLE 3",
     "SELECT epoch(now()) AS x FROM range(9)", *(f"FROM {name}" for name in ("one", "two", "made", "part", "beside")),
+    "SELECT a.x, b.x AS y FROM still a POSITIONAL/**/JOIN still b",
     X.select(pl.col("x").shuffle()), X.select(pl.col("x").sample(2)), X.unique("x"),
     X.select(x=pl.col("x").rank(method="random") / 9),
     pl.concat([X.filter(pl.col("x") > 0.1).select("x"), X.select("y")], how="horizontal"),

@@ -40,8 +40,7 @@ def in_turn(action: Callable[[], Result]) -> Result:
 _CHANGES = re.compile(
     r"\b(random|(gen_random_)?uuid(v[47])?|nextval|now|today|get_current_time(stamp)?|transaction_timestamp|getvariable"
     r"|reservoir_quantile)\s*\(|\bage\s*\([^,()]*\)"
-    r"|\b(tablesample|using\s+sample|current_timestamp|current_date|(current_)?local(time|timestamp)|current_time"
-    r"|positional\s+join)\b",
+    r"|\b(tablesample|using\s+sample|current_timestamp|current_date|(current_)?local(time|timestamp)|current_time)\b",
     re.IGNORECASE,
 )
 _PIECES = re.compile(r"('(?:[^']|'')*')|\"((?:[^\"]|\"\")*)\"|/\*.*?\*/|--[^\n]*", re.DOTALL)
@@ -65,7 +64,8 @@ def changes(relation: Any) -> bool:
     while text != before:
         before = text
         text = " ".join([text, *(defined.pop(name) for name in list(defined) if name.lower() in text)]).lower()
-    return _CHANGES.search(text) is not None or _CHANGES.search(_PIECES.sub(r"\1\2", text)) is not None
+    beside = any(name.startswith("POSITIONAL") for name, _ in _steps(relation))
+    return beside or any(_CHANGES.search(one) for one in (text, _PIECES.sub(r"\1\2", text)))
 
 
 def ordered(relation: Any) -> bool:

@@ -27,7 +27,7 @@ _BY_ROW = re.compile(
     r"alias|python_udf|cast|strict_cast|to_physical|reinterpret|is_(not_)?(null|nan)|is_(in)?finite|is_in|is_between|not|when|then"
     r"|otherwise|fill_(null|nan)|replace(_strict)?|cut|coalesce|(sum|mean|min|max|any|all)_horizontal|as_struct|hash|abs"
     r"|sign|sqrt|cbrt|exp|expm1|log|log10|log1p|pow|round(_sig_figs)?|floor|ceil|clip|(arc)?(sin|cos|tan)h?|arctan2"
-    r"|degrees|radians|dt\.\w+|(list|arr|struct|cat|bin|str)\.(?!\w*(explode|join|vertical))\w+"
+    r"|degrees|radians|dt\.\w+|(list|arr|struct|cat|bin|str)\.(?!\w*(explode|join|vertical|categories))\w+"
 )
 """Functions of one row's values alone, and the curator's own: any other may move values from row to row."""
 
