@@ -110,6 +110,11 @@ def test_a_file_has_at_most_400_lines() -> None:
     assert those(lambda path: len(path.read_text().splitlines()) > 400) == []
 
 
+def test_a_folder_has_at_most_14_files() -> None:
+    folders = {path.parent for path in MODULES}
+    assert [folder.name for folder in folders if len(list(folder.glob("*.py"))) > 14] == []
+
+
 def test_random_generators_are_named_in_the_noise_module_only() -> None:
     forbidden = ("np.random", "numpy.random", "import random", "from random", ".rvs(", "import secrets")
     assert those(lambda path: any(name in path.read_text() for name in forbidden)) == ["privacy/noise.py"]

@@ -24,6 +24,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import evidence  # noqa: E402
 import reference  # noqa: E402
+
 from tests.docs.pages import DOCS, Block, run_page  # noqa: E402
 
 SHOWN = 40

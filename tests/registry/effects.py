@@ -13,12 +13,12 @@ from dpcausal.effects import clusters
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.did.cohort_sums import cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.estimators import METHODS
-from dpcausal.effects.estimators import residual_sums as fits
 from dpcausal.effects.estimators import trial_design as trial
 from dpcausal.effects.estimators.block_effects import PROOFS, Slope
 from dpcausal.effects.estimators.sample_aggregate import SampleAggregate
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import WHOLE, ellipse_bits
+from dpcausal.effects.nuisance import residual_sums as fits
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.papers import BY_TASK
 from dpcausal.papers.effects import fold_split as folded

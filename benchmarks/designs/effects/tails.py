@@ -10,7 +10,7 @@ from benchmarks.designs import Outcomes as Drawn
 from benchmarks.designs import Study, of_outcomes, prefix, register
 from benchmarks.designs import flips as coin
 from benchmarks.designs.effects.shapes import X, beside, both_arms, normal, tail
-from dpcausal.effects.estimators.scores import LEAST_PROBABILITY, lines_of
+from dpcausal.effects.nuisance.scores import LEAST_PROBABILITY, lines_of
 
 SECOND = {
     "t3 in two pieces, treated": (

@@ -10,9 +10,9 @@ import statsmodels.api as sm
 
 import dpcausal as dpc
 from dpcausal.effects.estimators.aipw import BENT, COUNTS, WITH_CHECK, moments_share
-from dpcausal.effects.estimators.design import REACH, Design, QuadraticTerms
-from dpcausal.effects.estimators.scores import lines_of
 from dpcausal.effects.moments.adaptive import Shape, predicted_signal
+from dpcausal.effects.nuisance.design import REACH, Design, QuadraticTerms
+from dpcausal.effects.nuisance.scores import lines_of
 from dpcausal.errors import ParameterError
 from dpcausal.methods import Aipw
 from dpcausal.privacy.loss import affordable_zcdp

@@ -9,8 +9,9 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.effects.cells import api as cells
-from dpcausal.effects.estimators import part_check, stratified
-from dpcausal.effects.estimators.part_check import PartBias
+from dpcausal.effects.estimators import stratified
+from dpcausal.effects.nuisance import part_check
+from dpcausal.effects.nuisance.part_check import PartBias
 from dpcausal.errors import InfeasibleError
 from tests.effects.tables import EXACT, covered, effect_of, table_of
 

@@ -26,7 +26,9 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals, levels_of
 from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
-from dpcausal.effects.estimators.design import (
+from dpcausal.effects.moments.adaptive import StreamedRows, predicted_signal
+from dpcausal.effects.moments.redundant import NEARLY, nearly
+from dpcausal.effects.nuisance.design import (
     FIRST,
     MOST_TIMES,
     TREATMENT,
@@ -37,10 +39,10 @@ from dpcausal.effects.estimators.design import (
     enough,
     second_degree,
 )
-from dpcausal.effects.estimators.fit import Fit, check_claims, check_lines
-from dpcausal.effects.estimators.fit_check import Checked
-from dpcausal.effects.estimators.line_errors import MOST_RELATIVE, LineErrors, line_errors
-from dpcausal.effects.estimators.scores import (
+from dpcausal.effects.nuisance.fit import Fit, check_claims, check_lines
+from dpcausal.effects.nuisance.fit_check import Checked
+from dpcausal.effects.nuisance.line_errors import MOST_RELATIVE, LineErrors, line_errors
+from dpcausal.effects.nuisance.scores import (
     Nuisances,
     Scores,
     cuts_of,
@@ -49,8 +51,6 @@ from dpcausal.effects.estimators.scores import (
     overlap_reason,
     times_as_wide,
 )
-from dpcausal.effects.moments.adaptive import StreamedRows, predicted_signal
-from dpcausal.effects.moments.redundant import NEARLY, nearly
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect, GroupEffect, Interval
 from dpcausal.errors import InfeasibleError, ParameterError, Setting

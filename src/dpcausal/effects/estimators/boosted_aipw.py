@@ -25,7 +25,8 @@ from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
-from dpcausal.effects.estimators.design import (
+from dpcausal.effects.moments.adaptive import predicted_signal
+from dpcausal.effects.nuisance.design import (
     FIRST,
     TREATMENT,
     Design,
@@ -34,19 +35,18 @@ from dpcausal.effects.estimators.design import (
     checked_design,
     second_degree,
 )
-from dpcausal.effects.estimators.fit import Fit
-from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Step, saturated, shrunken
-from dpcausal.effects.estimators.models import FINE, SIDE, Feature, Models, table_of
-from dpcausal.effects.estimators.pair_functions import PairGeometry, functions_of, functions_of_kinds
-from dpcausal.effects.estimators.residual_sums import (
+from dpcausal.effects.nuisance.fit import Fit
+from dpcausal.effects.nuisance.fit_check import Checked, Dictionary, Step, saturated, shrunken
+from dpcausal.effects.nuisance.models import FINE, SIDE, Feature, Models, table_of
+from dpcausal.effects.nuisance.pair_functions import PairGeometry, functions_of, functions_of_kinds
+from dpcausal.effects.nuisance.residual_sums import (
     capped_squares,
     capped_squares_sensitivity,
     pair_functions_sensitivity,
     residual_sums,
     residual_sums_sensitivity,
 )
-from dpcausal.effects.estimators.scores import overlap_reason
-from dpcausal.effects.moments.adaptive import predicted_signal
+from dpcausal.effects.nuisance.scores import overlap_reason
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError

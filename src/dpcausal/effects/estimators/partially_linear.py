@@ -17,8 +17,6 @@ from dpcausal.arrays import Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.core.validate import check_choice
 from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
-from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, checked_design, enough
-from dpcausal.effects.estimators.scores import lines_of
 from dpcausal.effects.moments.adaptive import TAKEN, predicted_signal
 from dpcausal.effects.moments.api import SANDWICH_SHARE, check_rounds, release_sandwich, rows_for_step, times_as_wide
 from dpcausal.effects.moments.effect import balance_of, effect_of_line
@@ -34,6 +32,8 @@ from dpcausal.effects.moments.regression import (
     has_signal,
 )
 from dpcausal.effects.moments.release import JointMoments
+from dpcausal.effects.nuisance.design import FIRST, TREATMENT, Design, checked_design, enough
+from dpcausal.effects.nuisance.scores import lines_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError

@@ -27,7 +27,7 @@ from dpcausal.effects.cells.corner_counts import cut_text
 from dpcausal.effects.cells.effect import standardized_effect
 from dpcausal.effects.cells.standardise import least_count
 from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
-from dpcausal.effects.estimators.part_check import Strata, check_parts, check_share
+from dpcausal.effects.nuisance.part_check import Strata, check_parts, check_share
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.effects.cells.corner_counts import levels_of
-from dpcausal.effects.estimators.design import OUTCOME, TREATMENT, Design
+from dpcausal.effects.nuisance.design import OUTCOME, TREATMENT, Design
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, LossError, ParameterError

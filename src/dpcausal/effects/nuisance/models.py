@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from dpcausal.arrays import Integers, Reals
-from dpcausal.effects.estimators.residual_sums import haar, haar_levels, inverse_haar, smoothed, smoothed_grid
+from dpcausal.effects.nuisance.residual_sums import haar, haar_levels, inverse_haar, smoothed, smoothed_grid
 
 FINE, WIDE = (256, 2048), 32
 """Equal cells of a column, of which its bins are made: with few rows for the noise, and with many; wider ones, whose

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.estimators.line_errors import LineErrors
+from dpcausal.effects.nuisance.line_errors import LineErrors
 from tests.effects.tables import EXACT, effect_of, table_of
 
 ROWS, LOSS = 20_000, dpc.ApproxDP(1, 1e-6)

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from dpcausal.arrays import Integers, Reals
-from dpcausal.effects.estimators.models import OF_TREATMENT, THRESHOLD, Feature, Models, PairFunction, Table
+from dpcausal.effects.nuisance.models import OF_TREATMENT, THRESHOLD, Feature, Models, PairFunction, Table
 from dpcausal.privacy.noise import generator_from_seed
 
 FROM_A_FUNCTION = 0.3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.estimators import residual_sums as sums
+from dpcausal.effects.nuisance import residual_sums as sums
 
 
 def moved(one: Any, other: Any) -> float:

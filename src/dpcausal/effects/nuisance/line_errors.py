@@ -21,11 +21,11 @@ import numpy as np
 from dpcausal.arrays import Reals
 from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded
-from dpcausal.effects.estimators.design import FIRST, OUTCOME, TREATMENT
-from dpcausal.effects.estimators.fit import Fit
-from dpcausal.effects.estimators.scores import LEAST_PROBABILITY
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.released import Line, line
+from dpcausal.effects.nuisance.design import FIRST, OUTCOME, TREATMENT
+from dpcausal.effects.nuisance.fit import Fit
+from dpcausal.effects.nuisance.scores import LEAST_PROBABILITY
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.privacy.noise import generator_from_seed
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpcausal.arrays import Reals
-from dpcausal.effects.estimators.models import OF_OUTCOME, OF_TREATMENT, Models, PairFunction, within_blocks
+from dpcausal.effects.nuisance.models import OF_OUTCOME, OF_TREATMENT, Models, PairFunction, within_blocks
 from dpcausal.effects.result import FitCheck
 from dpcausal.privacy.loss import ZCDP
 

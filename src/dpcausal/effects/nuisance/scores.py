@@ -21,8 +21,8 @@ from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Column
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corners, functionals, levels_of
-from dpcausal.effects.estimators.design import FIRST, OUTCOME, TREATMENT, Design
 from dpcausal.effects.moments.release import JointMoments
+from dpcausal.effects.nuisance.design import FIRST, OUTCOME, TREATMENT, Design
 from dpcausal.effects.question import EffectQuestion
 
 LEAST_PROBABILITY = 0.05

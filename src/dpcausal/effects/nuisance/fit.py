@@ -12,9 +12,13 @@ from dpcausal.arrays import Integers, Reals
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import notes, unmeasured_fields
-from dpcausal.effects.estimators.design import FIRST, OUTCOME, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
-from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Sums, checked
-from dpcausal.effects.estimators.models import (
+from dpcausal.effects.moments.adaptive import SHAPING, StreamedRows, estimate_location_scale, final_moments, shrinkage
+from dpcausal.effects.moments.effect import balance_of
+from dpcausal.effects.moments.redundant import redundant_note, without_redundant
+from dpcausal.effects.moments.release import JointMoments
+from dpcausal.effects.nuisance.design import FIRST, OUTCOME, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
+from dpcausal.effects.nuisance.fit_check import Checked, Dictionary, Sums, checked
+from dpcausal.effects.nuisance.models import (
     FINE,
     OF_TREATMENT,
     WIDE,
@@ -25,8 +29,8 @@ from dpcausal.effects.estimators.models import (
     fine_cells,
     quantile_bins,
 )
-from dpcausal.effects.estimators.pair_functions import PairGeometry
-from dpcausal.effects.estimators.residual_sums import (
+from dpcausal.effects.nuisance.pair_functions import PairGeometry
+from dpcausal.effects.nuisance.residual_sums import (
     histograms,
     histograms_sensitivity,
     pair_functions,
@@ -34,11 +38,7 @@ from dpcausal.effects.estimators.residual_sums import (
     residual_sums,
     residual_sums_sensitivity,
 )
-from dpcausal.effects.estimators.scores import Nuisances
-from dpcausal.effects.moments.adaptive import SHAPING, StreamedRows, estimate_location_scale, final_moments, shrinkage
-from dpcausal.effects.moments.effect import balance_of
-from dpcausal.effects.moments.redundant import redundant_note, without_redundant
-from dpcausal.effects.moments.release import JointMoments
+from dpcausal.effects.nuisance.scores import Nuisances
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.effects.result import Interval
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcausal.effects.estimators.scores import TailCounts, cuts_of, detection_threshold, times_as_wide
+from dpcausal.effects.nuisance.scores import TailCounts, cuts_of, detection_threshold, times_as_wide
 
 CUTS = cuts_of(10_000)
 NORMAL = np.random.default_rng(1).normal(size=10_000) / 1.2

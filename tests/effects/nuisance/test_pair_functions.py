@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.estimators.models import Feature, Models
-from dpcausal.effects.estimators.pair_functions import PairGeometry, functions_of_kinds
+from dpcausal.effects.nuisance.models import Feature, Models
+from dpcausal.effects.nuisance.pair_functions import PairGeometry, functions_of_kinds
 from tests.effects.tables import effect_of, table_of
 
 N = 200_000

@@ -20,7 +20,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.api import Paid
 from dpcausal.effects.cells.corner_counts import GRID, NoisyCells
-from dpcausal.effects.estimators.residual_sums import residual_sums, residual_sums_sensitivity
+from dpcausal.effects.nuisance.residual_sums import residual_sums, residual_sums_sensitivity
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.budget import CallBudget
