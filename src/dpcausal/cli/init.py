@@ -298,13 +298,13 @@ class Interview:
         from dpcausal.data.schema import Bounded, Schema
         from dpcausal.study.file import DESCRIPTIONS
 
-        found = {}
+        cuts = {}
         for name in names:
             declared = {key: value for key, value in self.entries["columns"][name].items() if key not in DESCRIPTIONS}
             column = Schema({name: declared}).column(name)
             if isinstance(column, Bounded) and column.cuts is None:
-                found[name] = ", ".join(map(column.written, cuts_of(column).tolist()))
-        return found
+                cuts[name] = ", ".join(map(column.written, cuts_of(column).tolist()))
+        return cuts
 
     def _advise_cuts(self, names: list[str]) -> None:
         for name, cuts in self._automatic_cuts(names).items():

@@ -158,9 +158,9 @@ def test_again(release: Release, x: str, y: str, *, given: Iterable[str], alpha:
         raise ParameterError(f"no test is made from a release of {release.kind}")
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ParameterError("given must be a list of column names")
-    asked = tuple(given)
+    conditions = tuple(given)
     levels = {name: [f"{name} = {level}" for level in others] for name, _, *others in getattr(release, "factors", ())}
-    tested = (x, y, *(part for name in asked for part in levels.get(name, [name])))
+    tested = (x, y, *(part for name in conditions for part in levels.get(name, [name])))
     for name in tested:
         if name not in numbers.names:
             raise ParameterError(f"{name!r} is not in this release: it has {', '.join(numbers.names)}")
@@ -169,13 +169,13 @@ def test_again(release: Release, x: str, y: str, *, given: Iterable[str], alpha:
     first, second, *others = (numbers.names.index(name) for name in tested)
     pvalue = pvalue_of(numbers, first, second, tuple(others))
     if pvalue is None:
-        listed = ", ".join(asked) or "nothing"
+        listed = ", ".join(conditions) or "nothing"
         raise InfeasibleError(UNTESTED.format(x=x, y=y, given=listed))
     bounded = max(pvalue, LEAST_PVALUE)
     seen = PLAIN["whitened" if numbers.kind == "triples" else numbers.kind]
     guarantee = replace(release.guarantee, caveats=(*release.guarantee.caveats, seen))
     return Independence(
         statistic=NormalDist().inv_cdf(1 - bounded / 2), pvalue=bounded,
-        decision="dependent" if bounded <= level else "not detected", alpha=level, x=(x,), y=(y,), given=asked,
+        decision="dependent" if bounded <= level else "not detected", alpha=level, x=(x,), y=(y,), given=conditions,
         method=numbers.kind, n=release.n, settings={}, seed=None, guarantee=guarantee,
     )  # fmt: skip

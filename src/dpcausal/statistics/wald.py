@@ -231,8 +231,8 @@ def within_parts(records: Reals) -> Reals:
     heights = np.exp(-(ends**2) / 2) / math.sqrt(2 * math.pi)
     means = -np.diff(heights) / mass
     variances = 1 - np.diff(np.nan_to_num(ends, posinf=0.0, neginf=0.0) * heights) / mass - means**2
-    apart = np.diff(means, prepend=-np.inf, append=np.inf)
-    within[known] = np.maximum(variances / np.minimum(apart[:-1], apart[1:]) ** 2, WITHIN)
+    distances = np.diff(means, prepend=-np.inf, append=np.inf)
+    within[known] = np.maximum(variances / np.minimum(distances[:-1], distances[1:]) ** 2, WITHIN)
     return within
 
 

@@ -309,7 +309,7 @@ class Wording:
         pair = f"{self.listed(answer.x)} and {self.listed(answer.y)}"
         p = f" ({p_text(answer.pvalue)})" if answer.pvalue is not None else ""
         if answer.decision == "dependent":
-            return f"{pair[0].upper()}{pair[1:]} are {_sign_word(answer)}associated{given}{p}."
+            return f"{pair[0].upper()}{pair[1:]} are {_sign_text(answer)}associated{given}{p}."
         return f"No association between {pair}{given} was detected{p}. This is not evidence of independence."
 
     def graph_sentence(self, answer: Discovery) -> str:
@@ -333,7 +333,7 @@ class Wording:
                             f"{percent}{interval_text(one.interval)}" if one.interval else "none", one.evidence)
                     for name, one in parts]  # fmt: skip
         if isinstance(answer, Independence):
-            sign = {"p": ": both rise together", "n": ": one falls as the other rises"}.get(_sign_word(answer)[:1], "")
+            sign = {"p": ": both rise together", "n": ": one falls as the other rises"}.get(_sign_text(answer)[:1], "")
             text = f"Yes{sign}" if answer.decision == "dependent" else "Not detected"
             return [Finding(title, text, "–", p_text(answer.pvalue))]
         if isinstance(answer, Direction):
@@ -343,7 +343,7 @@ class Wording:
         return [Finding(title, self.conclusions(question, answer)[0])]
 
 
-def _sign_word(answer: Independence) -> str:
+def _sign_text(answer: Independence) -> str:
     if answer.method not in SIGNED or len(answer.x) != 1 or len(answer.y) != 1:
         return ""
     return "negatively " if answer.statistic < 0 else "positively "

@@ -64,8 +64,8 @@ def changes(relation: Any) -> bool:
     while text != before:
         before = text
         text = " ".join([text, *(defined.pop(name) for name in list(defined) if name.lower() in text)]).lower()
-    beside = any(name.startswith("POSITIONAL") for name, _ in _steps(relation))
-    return beside or any(_CHANGES.search(one) for one in (text, _PIECES.sub(r"\1\2", text)))
+    positional = any(name.startswith("POSITIONAL") for name, _ in _steps(relation))
+    return positional or any(_CHANGES.search(one) for one in (text, _PIECES.sub(r"\1\2", text)))
 
 
 def ordered(relation: Any) -> bool:

@@ -158,15 +158,15 @@ def irreplaceable_edges(release: NoisyWhitened, terms: Terms, edges: Iterable[Ed
         left = ((1 - part(x, z)) * (1 - part(x, y, (z,))) for z in first for y in others if y != z)
         return 1 - min(left, default=1.0)
 
-    found = set()
+    irreplaceable = set()
     for edge in edges:
         x, z = map(names.index, sorted(edge))
         others = [one for one in searched if one not in (x, z)]
         for own, other in ((x, z), (z, x)):
             gain = explained(own, [*others, other]) - explained(own, others)
             if gain >= IRREPLACEABLE and explained(other, others) <= MOST_EXPLAINED:
-                found.add(edge)
-    return frozenset(found)
+                irreplaceable.add(edge)
+    return frozenset(irreplaceable)
 
 
 def _separating_sets(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, tuple[str, ...]]:

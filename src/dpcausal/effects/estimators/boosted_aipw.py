@@ -26,18 +26,10 @@ from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
 from dpcausal.effects.moments.adaptive import predicted_signal
-from dpcausal.effects.nuisance.design import (
-    FIRST,
-    TREATMENT,
-    Design,
-    Pair,
-    check_noise,
-    checked_design,
-    second_degree,
-)
+from dpcausal.effects.nuisance.design import FIRST, TREATMENT, Design, Pair, check_noise, checked_design, second_degree
 from dpcausal.effects.nuisance.fit import Fit
 from dpcausal.effects.nuisance.fit_check import Checked, Dictionary, Step, saturated, shrunken
-from dpcausal.effects.nuisance.models import FINE, SIDE, Feature, Models, table_of
+from dpcausal.effects.nuisance.models import FINE, SIDE, Feature, Models
 from dpcausal.effects.nuisance.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.nuisance.residual_sums import (
     capped_squares,
@@ -47,6 +39,7 @@ from dpcausal.effects.nuisance.residual_sums import (
     residual_sums_sensitivity,
 )
 from dpcausal.effects.nuisance.scores import overlap_reason
+from dpcausal.effects.nuisance.tables import table_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError
@@ -273,7 +266,8 @@ def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, b
 
     noisy, noise = fit.release(fit.rows.over(kernel), residual_sums_sensitivity(2), "residual sums", share)
     scales, variances = np.array(models.scales), models.variances(fit.chance)
-    table = table_of(noisy * scales[:, None], noise * scales, variances, models, step, sides, fit.count)
+    sums, together = noisy * scales[:, None], fit.correlated(step)
+    table = table_of(sums, noise * scales, variances, models, step, sides, fit.count, together)
     return replace(models, tables=(*models.tables, table))
 
 

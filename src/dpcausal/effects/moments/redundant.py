@@ -71,6 +71,13 @@ def _own(moments: ReleasedMoments, place: int, first: int) -> _Own:
     )  # fmt: skip
 
 
+def is_constant(moments: ReleasedMoments, place: int) -> bool:
+    """Return whether a column is constant as far as the noise shows."""
+    unit = moments.halves[place] * moments.spread[place]
+    variance = float(moments.covariance[place, place])
+    return variance <= NOISE * moments.deviation / moments.count * float(unit @ unit)
+
+
 def without_redundant(moments: Released, first: int, enough: float) -> tuple[Released, tuple[str, ...]]:
     """Return the moments without redundant columns from the first that may go on, and these columns. None go unless
     without them the moments have enough signal to noise."""

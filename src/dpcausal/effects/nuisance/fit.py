@@ -14,7 +14,7 @@ from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import notes, unmeasured_fields
 from dpcausal.effects.moments.adaptive import SHAPING, StreamedRows, estimate_location_scale, final_moments, shrinkage
 from dpcausal.effects.moments.effect import balance_of
-from dpcausal.effects.moments.redundant import redundant_note, without_redundant
+from dpcausal.effects.moments.redundant import is_constant, redundant_note, without_redundant
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.nuisance.design import FIRST, OUTCOME, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
 from dpcausal.effects.nuisance.fit_check import Checked, Dictionary, Sums, checked
@@ -39,6 +39,7 @@ from dpcausal.effects.nuisance.residual_sums import (
     residual_sums_sensitivity,
 )
 from dpcausal.effects.nuisance.scores import Nuisances
+from dpcausal.effects.nuisance.tables import joint_shares
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.effects.result import Interval
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -69,6 +70,8 @@ class Fit:
     """The squares and products that are columns too."""
     moments: JointMoments
     redundant: tuple[str, ...]
+    correlation: Reals
+    """That of the confounders, as released; 0 of a column that is constant, as far as the noise shows."""
     rows: StreamedRows
     budget: CallBudget
     rho: ZCDP | None
@@ -99,11 +102,13 @@ class Fit:
             shape = estimate_location_scale(seen, len(whole.names), n, budget, part, SHAPING[1:], terms.shape(shape))
             last = final_moments(seen, shape, n, budget, part)
             moments = JointMoments.of_rounds(whole.names, n, whole.ranges, last)
+        correlation = _correlation(moments, d)
         moments, gone = without_redundant(drop_weak_terms(moments, d, enough), FIRST, enough)
         if gone:
             moments = moments.among(terms.without_factor(moments.names, design))
         terms = terms.among(moments.names)
-        return cls(n, design, terms, replace(moments, products=terms.products(design)), gone, rows, budget, rho)
+        moments = replace(moments, products=terms.products(design))
+        return cls(n, design, terms, moments, gone, correlation, rows, budget, rho)
 
     @property
     def whole(self) -> Design:
@@ -143,20 +148,13 @@ class Fit:
         return mean * (1 - mean)
 
     @property
-    def correlation(self) -> Reals:
-        """That of the confounders, as released; 0 of a column that the lines do without."""
-        moments, names = self.moments, self.design.names[FIRST:]
-        found, among = np.eye(len(names)), [name for name in names if name in moments.names]
-        of = [moments.names.index(name) for name in among]
-        within = np.clip(moments.correlation, -1.0, 1.0)[np.ix_(of, of)]
-        found[np.ix_(*[[names.index(name) for name in among]] * 2)] = within
-        np.fill_diagonal(found, 1.0)
-        return found
-
-    @property
     def pairs(self) -> list[Pair]:
         """Pairs of features, except two levels of one column: public."""
         return [(one - FIRST, other - FIRST) for one, other in self.design.pairs]
+
+    def correlated(self, step: tuple[int, ...]) -> float:
+        """Return the correlation of two features; 0 of one alone."""
+        return float(self.correlation[step]) if len(step) == 2 else 0.0
 
     def residual_spreads(self, regressors: Sequence[str], least_share: float = 0.0) -> tuple[float, float]:
         """Return the outcome's standard deviations about a line and about its mean, the first at least a share."""
@@ -270,7 +268,8 @@ class Fit:
             size = math.prod(sides)
             left = LEFT_IN_BINS / max(size, LEFT_IN_BINS) * models.learning_noise(step) ** 2 / size
             blocks = models.blocks(step, sides)
-            released.append(Sums(noisy * scales, noise * scales[:, 0], sides, margins, left, blocks))
+            shares = joint_shares(margins, self.correlated(step))
+            released.append(Sums(noisy * scales, noise * scales[:, 0], sides, margins, left, blocks, shares))
         if along.functions:
             claim, label = pair_functions_sensitivity(len(along.functions), 2), "residuals of the final models"
             noisy, noise = self.release(of_pairs, claim, label + " along pairs", share * along.share(along.of_pairs))
@@ -294,6 +293,15 @@ class Fit:
             "fit_check": None if checked is None else checked.check,
             **unmeasured_fields(robust, estimate, ends, spread),
         }  # fmt: skip
+
+
+def _correlation(moments: JointMoments, columns: int) -> Reals:
+    """Return that of the confounders, which are the first columns after outcome and treatment."""
+    correlation = np.clip(moments.correlation[FIRST:columns, FIRST:columns], -1.0, 1.0)
+    constant = [place - FIRST for place in range(FIRST, columns) if is_constant(moments, place)]
+    correlation[constant], correlation[:, constant] = 0.0, 0.0
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
 
 
 def along_pairs(

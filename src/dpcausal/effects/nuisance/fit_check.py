@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcausal.arrays import Reals
 from dpcausal.effects.nuisance.models import OF_OUTCOME, OF_TREATMENT, Models, PairFunction, within_blocks
+from dpcausal.effects.nuisance.tables import LEAST_FULL
 from dpcausal.effects.result import FitCheck
 from dpcausal.privacy.loss import ZCDP
 
@@ -21,8 +22,6 @@ Step = tuple[tuple[int, ...], tuple[int, ...]]
 """Features, and into how many bins each is cut."""
 WIDER = 1.69
 """The variance of the correction counts so many times in the interval."""
-LEAST_FULL = 0.3
-"""A bin counts as holding at least such a share of what it would hold if all were alike."""
 EMPTY = 0.05
 """A bin is empty that holds less than such a share of what it would hold if all were alike."""
 LEFT = 1.2
@@ -98,13 +97,18 @@ class Sums:
     """The variance that the noise of what was learnt leaves in both sums."""
     blocks: tuple[int, ...] = (1, 1)
     """Of a grid, how many cells along both features make a block that its finest level divides."""
+    shares: Reals | None = None
+    """Of the records, in the cells of a grid of correlated features."""
 
     def coefficients(self) -> tuple[Reals, Reals, int]:
         """Return the sums along orthonormal functions without means, shape (2, K), how much of the noise's variance is
-        in each, and how many are free.  Bins of a grid hold what they would if both features were independent."""
+        in each, and how many are free.  Cells of a grid hold their ``shares``; without these, what they would if both
+        features were independent."""
         if not self.bins:
             (own,) = self.margins
             return self.sums @ own.T, np.square(own).sum(axis=1), len(own)
+        if self.shares is not None:
+            return self._of_correlated(self.shares)
         full, shares = [], np.ones(1)
         along, size = self.sums.reshape(2, *self.bins), math.prod(self.bins)
         for axis, counts in enumerate(self.margins, 1):
@@ -117,6 +121,18 @@ class Sums:
             shares = np.outer(shares, own).ravel()
         free = math.prod(len(own) - 1 for own in full)
         return along.reshape(2, -1) / math.sqrt(size), 1 / (shares * size), free
+
+    def _of_correlated(self, shares: Reals) -> tuple[Reals, Reals, int]:
+        size = len(shares)
+        full = np.flatnonzero(shares > EMPTY / size)
+        own = np.maximum(shares, LEAST_FULL / size)[full]
+        root, places = np.sqrt(own / own.sum()), np.unravel_index(full, self.bins)
+        means = np.concatenate([np.eye(bins)[place] for bins, place in zip(self.bins, places, strict=True)], axis=1)
+        basis, sizes, _ = np.linalg.svd(means * root[:, None], full_matrices=False)
+        basis = basis[:, sizes > 1e-9 * sizes[0]]
+        along = self.sums[:, full] / root
+        along = along - (along @ basis) @ basis.T
+        return along / math.sqrt(size), 1 / (root**2 * size), len(full) - basis.shape[1]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from dpcausal.arrays import Integers, Reals
-from dpcausal.effects.nuisance.residual_sums import haar, haar_levels, inverse_haar, smoothed, smoothed_grid
+from dpcausal.effects.nuisance.residual_sums import haar, haar_levels, inverse_haar
 
 FINE, WIDE = (256, 2048), 32
 """Equal cells of a column, of which its bins are made: with few rows for the noise, and with many; wider ones, whose
@@ -21,9 +21,8 @@ OF_TREATMENT, OF_OUTCOME = 0.8, 2.2
 """Residuals of treatment are at most so large; those of the outcome are cut at so many of their spreads."""
 MOST_FROM_MEAN = 6.0
 """The outcome's model lies within so many spreads of the outcome from its mean."""
-LARGEST_STEP = 0.6, 4.0
-"""The most that one table changes the probability, and the outcome's model, in residual standard deviations."""
-THRESHOLD, RISE, FINER = 1.5, 0.25, 0.7
+THRESHOLD = 1.5
+"""Of residual sums, in deviations: what is smaller is taken for noise."""
 FAR, NEAR, BEYOND = 1 / 64, 1 / 8, 0.5
 MANY = 4
 """A table has slopes inside bins if so many are not empty."""
@@ -31,8 +30,6 @@ SIDE = 8
 """Bins a side of a grid of two columns."""
 LEAST_OWN = 0.5
 """A factor of pair functions is not used where others of its column leave less of its mean square."""
-LEAST_FULL = 0.3
-"""A bin counts as holding at least such a share of what it would hold if all were alike."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +160,8 @@ class Table:
     outcome: Reals
     noise: Reals
     """The deviation of the noise of both sums, along functions whose mean square is 1."""
+    shares: Reals | None = None
+    """Of the records, in the cells of a grid of correlated features; without, they are taken to be independent."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +241,8 @@ class Models:
         for features in dict.fromkeys(table.features for table in self.tables):
             same = [table for table in self.tables if table.features == features]
             on_e, on_m = (np.sum([getattr(one, model) for one in same], axis=0) for model in ("treatment", "outcome"))
-            weights = self.features[features[0]].density if len(features) == 1 else np.ones(len(on_e))
+            of_grid = np.ones(len(on_e)) if same[0].shares is None else same[0].shares
+            weights = self.features[features[0]].density if len(features) == 1 else of_grid
             own = [one - np.average(one, weights=weights) for one in (on_e, on_m)]
             moved[features] = float(np.average(own[0] * own[1], weights=weights)) / chance
         for function, (on_e, on_m) in zip(self.functions, self.weights.T, strict=True):
@@ -259,7 +259,7 @@ class Models:
             same = [table for table in self.tables if table.features == pair]
             both = np.sum([(table.treatment, table.outcome) for table in same], axis=0)
             on_e, on_m = within_blocks(both, sides, self.blocks(pair, sides))
-            moved += float(np.mean(on_e * on_m)) / chance
+            moved += float(np.average(on_e * on_m, weights=same[0].shares)) / chance
         return moved
 
     def left_of_levels(self, count: float, chance: float) -> float:
@@ -367,32 +367,3 @@ class Models:
         a = raw[:, 1]
         inside = (e > self.least) & (e < 1 - self.least)
         return (raw[:, 0] - self.effect * a - m) * (a / e - (1 - a) / (1 - e)), inside.astype(np.float64)
-
-
-def table_of(
-    sums: Reals, deviations: Reals, variances: tuple[float, float], models: Models,
-    features: tuple[int, ...], bins: tuple[int, ...], count: float,
-) -> Table:  # fmt: skip
-    """Return the table that noisy sums of both residuals by bins show, ``variances`` those of one row's residuals."""
-    counts = np.ones(1)
-    for feature, size in zip(features, bins, strict=True):
-        counts = np.outer(counts, models.features[feature].counts_of(size) / count).ravel()
-    cells = len(counts)
-    of_level = len(bins) == 1 and features[0] in models.by_mean
-    counts = counts * count if of_level else np.maximum(counts * count, LEAST_FULL * count / cells)
-    steps = []
-    for noisy, deviation, variance in zip(sums, deviations, variances, strict=True):
-        whole = math.hypot(deviation, math.sqrt(count / cells * variance))
-        if of_level:
-            clear = np.abs(noisy) > THRESHOLD * np.sqrt(deviation**2 + counts * variance)
-            shrunken = np.where(clear, noisy, 0.0)
-        elif len(bins) == 1:
-            shrunken = smoothed(noisy, whole, THRESHOLD, RISE)
-        else:
-            shrunken = smoothed_grid(noisy.reshape(bins), whole, THRESHOLD, FINER).ravel()
-        steps.append(shrunken / counts)
-    on_e, on_m = LARGEST_STEP[0], LARGEST_STEP[1] * models.spread
-    both = [np.clip(step, -most, most) for step, most in zip(steps, (on_e, on_m), strict=True)]
-    if len(bins) == 1:
-        both = [models.features[features[0]].sloped(one) for one in both]
-    return Table(features, bins, both[0], both[1], np.asarray(deviations) * math.sqrt(cells))

@@ -1,0 +1,74 @@
+"""What noisy sums of residuals show by bins of a feature, or by cells of a grid of two, shrunken as wavelets."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpcausal.arrays import Reals
+from dpcausal.effects.nuisance.models import THRESHOLD, Models, Table
+from dpcausal.effects.nuisance.residual_sums import smoothed, smoothed_grid
+
+LARGEST_STEP = 0.6, 4.0
+"""The most that one table changes the probability, and the outcome's model, in residual standard deviations."""
+RISE, FINER = 0.25, 0.7
+"""What is added to the threshold at each finer level of bins, and beyond the coarsest details of a grid."""
+LEAST_FULL = 0.3
+"""A bin counts as holding at least such a share of what it would hold if all were alike."""
+CORRELATED, MOST_CORRELATED = 0.6, 0.999
+"""Two features count as independent where their correlation is less, and as correlated at most so much: measured."""
+NODES = 64
+"""At so many quantiles of each bin of the first feature, shares of a grid's cells are averaged."""
+
+
+def joint_shares(margins: Sequence[Reals], correlation: float) -> Reals | None:
+    """Return the shares of the records in the cells of a grid, from the counts in the bins of both features: as of two
+    normal scores with the released correlation.  None where it is small."""
+    from scipy.special import ndtr, ndtri
+
+    if abs(correlation) < CORRELATED:
+        return None
+    (first, second), slope = margins, float(np.clip(correlation, -MOST_CORRELATED, MOST_CORRELATED))
+    rows, ends = first / first.sum(), ndtri(np.clip(np.cumsum(second) / second.sum(), 1e-12, 1.0))
+    nodes = np.cumsum(rows)[:, None] - rows[:, None] * (np.arange(NODES) + 0.5) / NODES
+    scores = ndtri(np.clip(nodes, 1e-12, 1 - 1e-12))
+    below = ndtr((ends[:-1] - slope * scores[..., None]) / math.sqrt(1 - slope**2)).mean(axis=1)
+    cells: Reals = rows[:, None] * np.diff(below, axis=1, prepend=0.0, append=1.0)
+    return cells.ravel()
+
+
+def table_of(
+    sums: Reals, deviations: Reals, variances: tuple[float, float], models: Models, features: tuple[int, ...],
+    bins: tuple[int, ...], count: float, correlation: float,
+) -> Table:  # fmt: skip
+    """Return the table that noisy sums of both residuals by bins show, ``variances`` those of one row's residuals,
+    ``correlation`` that of two features, 0 of one."""
+    margins = [models.features[feature].counts_of(size) for feature, size in zip(features, bins, strict=True)]
+    shares = joint_shares(margins, correlation)
+    counts = _independent(margins, count) if shares is None else shares
+    cells = len(counts)
+    of_level = len(bins) == 1 and features[0] in models.by_mean
+    counts = counts * count if of_level else np.maximum(counts * count, LEAST_FULL * count / cells)
+    steps = []
+    for noisy, deviation, variance in zip(sums, deviations, variances, strict=True):
+        whole = math.hypot(deviation, math.sqrt(count / cells * variance))
+        if of_level:
+            clear = np.abs(noisy) > THRESHOLD * np.sqrt(deviation**2 + counts * variance)
+            shrunken = np.where(clear, noisy, 0.0)
+        elif len(bins) == 1:
+            shrunken = smoothed(noisy, whole, THRESHOLD, RISE)
+        else:
+            shrunken = smoothed_grid(noisy.reshape(bins), whole, THRESHOLD, FINER).ravel()
+        steps.append(shrunken / counts)
+    on_e, on_m = LARGEST_STEP[0], LARGEST_STEP[1] * models.spread
+    both = [np.clip(step, -most, most) for step, most in zip(steps, (on_e, on_m), strict=True)]
+    if len(bins) == 1:
+        both = [models.features[features[0]].sloped(one) for one in both]
+    return Table(features, bins, both[0], both[1], np.asarray(deviations) * math.sqrt(cells), shares)
+
+
+def _independent(margins: Sequence[Reals], count: float) -> Reals:
+    counts = np.ones(1)
+    for own in margins:
+        counts = np.outer(counts, own / count).ravel()
+    return counts
