@@ -25,8 +25,11 @@ from dpcausal.result import (
 
 Interval = tuple[float, float]
 Intervals = tuple[Interval, ...]
-NEARLY_ALL = 0.99
-"""Strata with a smaller share of the records are said not to hold all of them."""
+NEARLY_ALL, MOSTLY = 0.99, 0.95
+"""Strata with a smaller share of the records are said not to hold all of them.  A note gives the share of limited
+probabilities of treatment if fewer records are inside the limits."""
+STRATA, LIMITS = ("stratified", "trial"), ("aipw", "boosted-aipw")
+"""Methods that leave out strata with too few of an arm, and those that limit the probability of treatment."""
 DARK, LIGHT, NORMAL_95 = "#1f4e79", "#c07020", 1.96
 
 
@@ -118,8 +121,9 @@ class Effect(Result):
     signal_to_noise : float
         Ratio of the numbers behind the estimate to their noise.
     share_supported : float
-        Share of the records, or of the treated for ``"att"``, noisy, in strata that have enough of both arms: the
-        estimate is about these.
+        Of ``"stratified"``, share of the records, or of the treated for ``"att"``, noisy, in strata that have enough of
+        both arms: the estimate is about these.  Of ``"aipw"`` and ``"boosted-aipw"``, share of the records, noisy,
+        with an estimated probability of treatment inside its limits; the others count with the limit.
     e_value, e_value_limit : float or None
         The risk ratios that an unmeasured cause would need to explain away the estimate, and the interval.
     robustness_value, robustness_value_limit : float or None
@@ -204,7 +208,7 @@ class Effect(Result):
     def headline(self) -> list[str]:
         who = f"{self.n:,} {self.guarantee.records}" if not self.guarantee.subgroup else (
             f"{self.guarantee.records} with {self.guarantee.subgroup}")  # fmt: skip
-        share = self.share_supported if self.is_partly_supported else 1.0
+        share = self.share_supported if self.is_partly_supported and self.method in STRATA else 1.0
         share *= self.share_counted or 0.0 if self.missing_text else 1.0
         if share < 1:
             who = f"about {percent_text(share)} of {who}"
@@ -240,8 +244,9 @@ class Effect(Result):
 
     @property
     def is_partly_supported(self) -> bool:
-        """Whether the estimate leaves out more than 5 % of the records, or strata with more than 1 % of them."""
-        least = NEARLY_ALL if self.method == "stratified" else 0.95
+        """Whether the estimate leaves out strata with more than 1 % of the records, or limits the probability of
+        treatment of more than 5 %."""
+        least = NEARLY_ALL if self.method == "stratified" else MOSTLY
         return self.estimate is not None and self.share_supported < least
 
     @property
@@ -275,8 +280,10 @@ class Effect(Result):
         records = {"complete": "complete records", "observed": "all records with treatment and confounders"}
         whom = f" among {self.guarantee.subgroup}" if self.guarantee.subgroup else ""
         population = records.get(self.population, "all records") + whom
-        lines = [f"Method {self.method}; estimand {self.estimand}; {population}, "
-                 f"{percent_text(self.share_supported)} of them supported; signal to noise "
+        of_them = "in strata with enough of both arms" if self.method in STRATA else (
+            "with a probability of treatment inside its limits")  # fmt: skip
+        share = f", {percent_text(self.share_supported)} of them {of_them}" if self.method in STRATA + LIMITS else ""
+        lines = [f"Method {self.method}; estimand {self.estimand}; {population}{share}; signal to noise "
                  f"{self.signal_to_noise:.3g}."]  # fmt: skip
         for name, ratio in (("Risk ratio", self.risk_ratio), ("Odds ratio", self.odds_ratio)):
             if ratio is not None and ratio.interval is not None:

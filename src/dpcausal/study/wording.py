@@ -13,7 +13,7 @@ from dpcausal.discovery.result import Discovery
 from dpcausal.effects.cells.corner_counts import level_text
 from dpcausal.effects.did.result import GroupTimeEffects
 from dpcausal.effects.rdd.result import Discontinuity
-from dpcausal.effects.result import Effect
+from dpcausal.effects.result import STRATA, Effect
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import ci_text, decimals_of, interval_text, number_text, p_text, percent_text, signed_text
@@ -207,9 +207,10 @@ class Wording:
         if not answer.is_partly_supported:
             return missing.rstrip()
         inside, outside = percent_text(answer.share_supported), percent_text(1 - answer.share_supported)
-        if answer.method not in ("stratified", "trial"):
-            return (f"{missing}About {outside} of the complete records have a probability of treatment near 0 or 1. "
-                    "For them the estimate depends on the model of the outcome.")  # fmt: skip
+        if answer.method not in STRATA:
+            return (f"{missing}About {outside} of the complete records have an estimated probability of treatment "
+                    "outside its limits. They count with the limit: where effects differ, the estimate gives them too "
+                    "little weight.")  # fmt: skip
         return (f"{missing}The estimate is for about {inside} of the complete records, in strata where both arms are "
                 f"large enough. About {outside} are not in it: fewer columns or coarser cuts in adjust would include "
                 "more.")  # fmt: skip

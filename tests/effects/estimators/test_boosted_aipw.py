@@ -154,11 +154,39 @@ def test_a_sum_of_an_outermost_bin_little_beyond_chance_withholds_no_interval_un
     monkeypatch: pytest.MonkeyPatch, tail: float, bias: float, cut: float, shown: bool
 ) -> None:
     monkeypatch.setattr(boosted_aipw, "saturated", lambda models: False)
-    fit: Any = SimpleNamespace(moments=SimpleNamespace(signal_to_noise=9.0, mean=lambda place: 0.5),
+    fit: Any = SimpleNamespace(moments=SimpleNamespace(signal_to_noise=9.0, mean=lambda place: 0.5), least=0.1,
                                design=SimpleNamespace(names=["y", "a", "x", "z", "w"]))  # fmt: skip
     seen = Checked(FitCheck(0.0, 0.01, 0.5, 0.5, tail), 1e-4, 1e-4, tail_bias=bias * 0.02)
     score = boosted_aipw.MeanScore(0.0, 2.0, 0.01, 20.0, 1.0, cut, 0.0)
     assert (boosted_aipw._reason(fit, fit, seen, score, 0.02) == "") is shown
+
+
+def with_overlap(steep: float, seed: int) -> Any:
+    """Return the answer about a mean effect of 1 that is x², where treatment goes with x."""
+    rng, n = np.random.default_rng([seed, 10_000]), 10_000
+    x, g = rng.normal(size=n), rng.integers(0, 2, n)
+    a = (rng.random(n) < 1 / (1 + np.exp(-steep * x))).astype(np.int64)
+    columns = {"a": a, "y": x + 0.3 * g + a * x**2 + rng.normal(size=n), "w": x, "g": g}
+    schema = SCHEMA | {"y": dpc.Bounded(-8, 22)}
+    table = table_of(columns, schema, dpc.ApproxDP(1, 1e-6))
+    return effect_of(table, dpc.ApproxDP(1, 1e-6), "boosted-aipw", seed, adjust=["w", "g"])
+
+
+def test_where_effects_differ_weak_overlap_has_no_intervals_that_miss_and_good_overlap_has_intervals() -> None:
+    weak, good = ([with_overlap(steep, seed) for seed in range(30)] for steep in (1.5, 0.6))
+    assert np.mean([one.estimate for one in weak]) < 0.8 and np.mean([one.share_supported for one in weak]) < 0.9
+    missed = [[not one.interval[0] < 1 < one.interval[1] for one in results if one.interval is not None]
+              for results in (weak, good)]  # fmt: skip
+    assert sum(missed[0]) <= 1, "noise can hide weak overlap in one of 30"
+    assert len(missed[1]) >= 12 and sum(missed[1]) <= 2
+
+
+def test_the_error_of_limits_grows_with_their_share_and_with_how_effects_differ() -> None:
+    def of(mean: float, inside: float, slope_noise: float = 0.01) -> float:
+        return boosted_aipw.MeanScore(mean, 2.0, 0.01, 20.0, inside, 0.0, 0.0).limited(slope_noise)
+
+    assert of(0.3, 1.0) == 0 and of(0.3, 0.9) == of(-0.3, 0.9) == pytest.approx(2 * of(0.3, 0.95))
+    assert of(0.3, 0.9) == pytest.approx(3 * of(0.1, 0.9)) and of(0.0, 0.9, 0.3) >= of(0.3, 0.9)
 
 
 @pytest.mark.parametrize("bins", [2, 4, 16])

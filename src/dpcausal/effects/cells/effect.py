@@ -87,21 +87,23 @@ def standardized_effect(
         control=release.levels[axis][pair[0]], estimand=estimand, adjusted_for=names, coverage=float(coverage),
         signal_to_noise=sums.ratio, by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
         **fields,
-        notes=(*notes(fields["share_supported"], share_treated, "the treated" if treated_only else "the records",
-                      NEARLY_ALL), *own_notes),
+        notes=(*notes(fields["share_supported"], share_treated, "the treated" if treated_only else "the records"),
+               *own_notes),
         method="stratified", n=release.n, guarantee=release.guarantee,
         event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip
 
 
-def notes(share: float, treated: float, whose: str = "the records", whole: float = 0.95) -> tuple[str, ...]:
+def notes(share: float, treated: float, whose: str) -> tuple[str, ...]:
     texts = []
-    if LEAST_SHARE <= share < whole:
+    if LEAST_SHARE <= share < NEARLY_ALL:
         texts.append(f"about {percent_text(1 - share)} of {whose} are not in the estimate: their strata have too "
                      "few of one arm. Fewer columns or coarser cuts in adjust would include more")  # fmt: skip
-    if min(treated, 1 - treated) < RARE:
-        texts.append(f"one arm has less than {percent_text(RARE)} of the records")
-    return tuple(texts)
+    return *texts, *rare_arm_note(treated)
+
+
+def rare_arm_note(treated: float) -> tuple[str, ...]:
+    return (f"one arm has less than {percent_text(RARE)} of the records",) if min(treated, 1 - treated) < RARE else ()
 
 
 def crowded(records: Reals, names: Sequence[str], merged: Iterable[int]) -> str:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from dpcausal.effects.moments.adaptive import predicted_signal
 from dpcausal.effects.nuisance.design import FIRST, TREATMENT, Design, Pair, check_noise, checked_design, second_degree
 from dpcausal.effects.nuisance.fit import Fit
 from dpcausal.effects.nuisance.fit_check import Checked, Dictionary, Step, saturated, shrunken
+from dpcausal.effects.nuisance.mean_score import MeanScore
 from dpcausal.effects.nuisance.models import FINE, SIDE, Feature, Models
 from dpcausal.effects.nuisance.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.nuisance.residual_sums import (
@@ -59,9 +60,8 @@ SPREADS_INSIDE, FIRST_CUT, GROWS_FROM = 7.0, 4.0, 2_200.0
 lines predict."""
 FROM_AN_EVENT = 2.0
 """Scores of an outcome of two levels are cut at no less than so many times that of an event at a mean probability."""
-EXCESS, MOST_BEYOND = 0.6, 0.0075
-"""Scores beyond the cut are taken to be so many times the cut farther on average; no interval where clearly a larger
-share of them is beyond."""
+MOST_BEYOND = 0.0075
+"""No interval where clearly a larger share of the scores is beyond the cut."""
 LEAST_OF_EXPECTED = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""
 MOST_CONFOUNDERS = 20
@@ -74,8 +74,9 @@ pairs, is the error of what may be left beside what the check sees: measured."""
 LEAST_CHANCE = 0.05
 """The mean square of the treatment's residuals is taken for no less."""
 LEAST_PROBABILITIES = 0.01, 0.1
-"""A third of the smaller arm's share, between these, is the least probability of an arm."""
-RARE_ARM, LEAST_SHARE = 0.1, 0.75
+"""A third of the smaller arm's share, between these, is the least probability of an arm.  Smaller ones are raised to
+it.  With a lower limit more scores are cut, and the bias is as large where effects differ."""
+RARE_ARM, LEAST_SHARE = 0.1, 0.85
 """No interval where an arm has fewer, or fewer records have a probability of treatment inside its limits."""
 CLEAR_TERM, LEAST_SPREAD = 2.0, 0.05
 """A term of the second degree stays in a line if its slope is so many deviations of its noise; a line leaves at least
@@ -280,10 +281,11 @@ def _with_slope(fit: Fit, models: Models) -> Models:
         both = np.column_stack([of_treatment * of_outcome, of_treatment**2])
         return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, both, rows.masses(GRID))
 
-    (products, squares), _ = fit.release(fit.rows.over(kernel), residual_sums_sensitivity(2), "slope", SLOPE)
+    (products, squares), noise = fit.release(fit.rows.over(kernel), residual_sums_sensitivity(2), "slope", SLOPE)
     of_treatment, of_outcome = models.scales
     squared = max(float(squares[0]), LEAST_CHANCE * fit.count / of_treatment**2)
-    return models.with_slope(models.effect + float(products[0]) / squared * of_outcome / of_treatment)
+    unit = of_outcome / of_treatment / squared
+    return models.with_slope(models.effect + float(products[0]) * unit, noise * unit)
 
 
 def dictionary(fit: Fit, models: Models) -> Dictionary:
@@ -298,23 +300,6 @@ def dictionary(fit: Fit, models: Models) -> Dictionary:
         if fit.rho is None or one.predicted_error(fit.n, fit.rho.part(CHECK)) <= AFFORDED * _predicted_score_error(fit):
             affordable = one
     return affordable
-
-
-class MeanScore(NamedTuple):
-    """The mean score less the slope, as released, what its error is made of, where scores are cut, and shares."""
-
-    mean: float
-    spread: float
-    noise: float
-    cut: float
-    inside: float
-    beyond: float
-    clearly_beyond: float
-
-    @property
-    def taken(self) -> float:
-        """How far the cut may have moved the mean."""
-        return EXCESS * self.cut * self.beyond
 
 
 def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
@@ -347,7 +332,7 @@ def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
 
 def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, error: float) -> str:
     signal = fit.moments.signal_to_noise
-    if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE):
+    if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE, models.least):
         return overlap
     if signal < LEAST_SIGNAL:
         return WEAK.format(signal=signal)
@@ -375,13 +360,14 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     moves = models.moves(fit.chance).items()
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
     own = score.spread**2 / fit.count + score.noise**2 + score.taken**2
-    error = math.hypot(math.sqrt(own + checked.variance), left, finest, models.left_of_levels(fit.count, fit.chance))
+    own += score.limited(models.effect_noise) ** 2 + models.left_of_levels(fit.count, fit.chance) ** 2
+    error = math.hypot(math.sqrt(own + checked.variance), left, finest)
     reach, reason = float(ndtri((1 + question.coverage) / 2)), _reason(fit, models, checked, score, error)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(
         estimand="ate-winsorized", cut=score.cut, estimate=estimate, interval=ends, interval_reason=reason,
         standard_error=error, noise_error=math.hypot(score.noise, checked.check.error),
-        **fit.effect_fields(estimate, ends, score.inside, models.whole_spread, checked),
+        **fit.effect_fields(estimate, ends, score.inside, models.whole_spread, checked, limit=models.least),
     )  # fmt: skip
     if question.cluster is None:
         return effect

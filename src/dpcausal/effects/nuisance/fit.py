@@ -11,7 +11,7 @@ import numpy as np
 from dpcausal.arrays import Integers, Reals
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.cells.effect import notes, unmeasured_fields
+from dpcausal.effects.cells.effect import rare_arm_note, unmeasured_fields
 from dpcausal.effects.moments.adaptive import SHAPING, StreamedRows, estimate_location_scale, final_moments, shrinkage
 from dpcausal.effects.moments.effect import balance_of
 from dpcausal.effects.moments.redundant import is_constant, redundant_note, without_redundant
@@ -38,10 +38,10 @@ from dpcausal.effects.nuisance.residual_sums import (
     residual_sums,
     residual_sums_sensitivity,
 )
-from dpcausal.effects.nuisance.scores import Nuisances
+from dpcausal.effects.nuisance.scores import LEAST_PROBABILITY, LIMITED, Nuisances
 from dpcausal.effects.nuisance.tables import joint_shares
 from dpcausal.effects.question import EffectQuestion
-from dpcausal.effects.result import Interval
+from dpcausal.effects.result import MOSTLY, Interval
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
@@ -280,13 +280,16 @@ class Fit:
 
     def effect_fields(
         self, estimate: float, ends: Interval | None, share: float, spread: float, checked: Checked | None,
-        more: tuple[str, ...] = (),
+        more: tuple[str, ...] = (), limit: float = LEAST_PROBABILITY,
     ) -> dict[str, Any]:  # fmt: skip
-        """Return what a result says of the moments, of confounding that was not measured, and of the check."""
+        """Return what a result says of the moments, of confounding that was not measured, and of the check.  Such a
+        ``share`` of the records has a probability of treatment inside ``limit`` and 1 − ``limit``.
+        """
         moments = self.moments
         outcome, arm, *others = moments.names
         robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
-        against = notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1)))
+        limited = (LIMITED.format(1 - share, limit, 1 - limit),) if share < MOSTLY else ()
+        against = *limited, *rare_arm_note(float(np.clip(moments.mean(TREATMENT), 0, 1)))
         return {
             "signal_to_noise": moments.signal_to_noise, "share_supported": share, "balance": balance_of(moments),
             "notes": (*redundant_note(self.redundant), *more, *against), "release": moments,

@@ -218,6 +218,8 @@ class Models:
     """Features that are levels which are in no line: what is learnt of them are the means of their residuals."""
     refined: tuple[tuple[int, ...], ...] = ()
     """Features and pairs that were learnt twice."""
+    effect_noise: float = 0.0
+    """The deviation of the noise of the effect's last correction."""
     final: bool = False
 
     @property
@@ -357,9 +359,9 @@ class Models:
         np.divide(weight * (raw[:, 0] - self.effect * raw[:, 1] - m), of_outcome, out=both[1])
         return both.T
 
-    def with_slope(self, effect: float) -> Self:
+    def with_slope(self, effect: float, noise: float) -> Self:
         """Return the same models with another slope of the treatment, and the same mean outcome at each place."""
-        return replace(self, effect=effect, shift=self.shift + self.effect - effect)
+        return replace(self, effect=effect, effect_noise=noise, shift=self.shift + self.effect - effect)
 
     def scores(self, raw: Reals, cells: Sequence[Integers]) -> tuple[Reals, Reals]:
         """Return the doubly robust score less ``effect``, and 1 where the probability is inside its limits."""

@@ -45,18 +45,24 @@ FEW_IN_ARM = (
     "one arm has about {:.0%} of the records, as far as the noise shows, and an interval needs {:.0%}: method "
     "'stratified' needs fewer"
 )
+LIMITED = (
+    "about {:.0%} of the records have an estimated probability of treatment below {:.2g} or above {:.2g}. They count "
+    "with that limit: where effects differ, the estimate gives them too little weight"
+)
 NO_OVERLAP = (
-    "{:.0%} of the records have a probability of treatment near 0 or 1, and an interval allows {:.0%}: leave out "
-    "strata whose treatment is nearly certain, or take method 'partially-linear'"
+    "{:.0%} of the records have an estimated probability of treatment below {:.2g} or above {:.2g}, and an interval "
+    "allows {:.0%}: leave out strata whose treatment is nearly certain, or take method 'partially-linear'"
 )
 
 
-def overlap_reason(treated: float, inside: float, least_in_arm: float, least_inside: float) -> str:
+def overlap_reason(
+    treated: float, inside: float, least_in_arm: float, least_inside: float, limit: float = LEAST_PROBABILITY
+) -> str:
     """Return why overlap is too little for an interval, from the shares of treated and of probabilities inside."""
     smaller = min(treated, 1 - treated)
     if smaller <= least_in_arm:
         return FEW_IN_ARM.format(max(smaller, 0.0), least_in_arm)
-    return NO_OVERLAP.format(1 - inside, 1 - least_inside) if inside < least_inside else ""
+    return "" if inside >= least_inside else NO_OVERLAP.format(1 - inside, limit, 1 - limit, 1 - least_inside)
 
 
 @dataclass(frozen=True)

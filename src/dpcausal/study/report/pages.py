@@ -11,7 +11,7 @@ from dpcausal.data.columns import missing_texts
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_RATIO
 from dpcausal.effects.question import BEFORE
-from dpcausal.effects.result import Balance, Effect
+from dpcausal.effects.result import LIMITS, STRATA, Balance, Effect
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP, parse_loss
 from dpcausal.result import explain_terms, number_text, percent_text, short_amount, short_loss, signed_text
@@ -22,7 +22,6 @@ from dpcausal.study.report.html import Block
 from dpcausal.study.status import ANSWERED, EARLIER
 from dpcausal.study.wording import answers_of, coverage_text, estimate_of, public_text, unit_text
 
-STRATA = ("stratified", "trial")
 METHODS = {
     "stratified": "differences of means within strata, weighted by their sizes",
     "aipw": "augmented inverse probability weighting with linear models",
@@ -91,9 +90,11 @@ def _estimand_text(inputs: ReportInputs) -> str:
         strata = wording.listed(answer.adjusted_for)
         where = (f"are in strata{f' of {strata}' if strata else ''} where the noisy count of each arm is at "
                  f"least {LEAST_COUNT} and {LEAST_RATIO:.0f} standard deviations of its noise"
-                 if answer.method in STRATA else "have a probability of treatment that is not near 0 or 1")  # fmt: skip
-        parts.append(f"Estimand, for complete records: {ESTIMANDS[answer.estimand]}. Positivity: "
-                     f"{percent_text(answer.share_supported)} of them {where}.")  # fmt: skip
+                 if answer.method in STRATA else "have an estimated probability of treatment inside its limits; the "
+                 "others count with the limit")  # fmt: skip
+        positivity = f" Positivity: {percent_text(answer.share_supported)} of them {where}."
+        parts.append(f"Estimand, for complete records: {ESTIMANDS[answer.estimand]}."
+                     f"{positivity if answer.method in STRATA + LIMITS else ''}")  # fmt: skip
         others = [one for one in answer.balance if one.name.partition(" = ")[0] not in wording.within]
         largest = sorted(others, key=lambda one: -abs(one.difference))[:3]
         if largest:
