@@ -185,8 +185,9 @@ def test_the_error_of_limits_grows_with_their_share_and_with_how_effects_differ(
     def of(mean: float, inside: float, slope_noise: float = 0.01) -> float:
         return boosted_aipw.MeanScore(mean, 2.0, 0.01, 20.0, inside, 0.0, 0.0).limited(slope_noise)
 
-    assert of(0.3, 1.0) == 0 and of(0.3, 0.9) == of(-0.3, 0.9) == pytest.approx(2 * of(0.3, 0.95))
-    assert of(0.3, 0.9) == pytest.approx(3 * of(0.1, 0.9)) and of(0.0, 0.9, 0.3) >= of(0.3, 0.9)
+    assert of(0.3, 1.0) == 0 and of(0.3, 0.7) == of(-0.3, 0.7) == pytest.approx(2 * of(0.3, 0.85))
+    assert of(0.3, 0.8) == pytest.approx(3 * of(0.1, 0.8)) and of(0.0, 0.8, 0.3) >= of(0.3, 0.8)
+    assert of(0.0, 0.96, 0.3) == 0 and of(0.3, 0.8) > of(0.3, 0.9) > of(0.3, 0.95) > 0
 
 
 @pytest.mark.parametrize("bins", [2, 4, 16])
