@@ -130,8 +130,12 @@ def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) 
     ties = Window.orderBy("y")
     numbered = rows.withColumn("y", functions.lit(1)).withColumn("x", functions.row_number().over(ties) / 9)
     mean, nearest = (rows.groupBy().agg(one.alias("x")) for one in (functions.avg("x"), functions.max_by("x", "x")))
+    person, counted = Window.partitionBy("y"), spark.range(9).select((functions.col("id") % 3).alias("y"), "id")
+    before = person.orderBy("y").rowsBetween(Window.unboundedPreceding, 0)
+    running, so_far = (counted.withColumn("x", one("id").over(before)) for one in (functions.sum, functions.count))
+    of_longs = counted.withColumn("x", functions.avg("id").over(person))
     for frame in (drawn, clock, nested, below, first, rows.sample(0.5, 1), rows.limit(3), rows.dropDuplicates(["x"]),
-                  numbered, mean, nearest, drawn.cache()):  # fmt: skip
+                  numbered, mean, nearest, running, so_far, of_longs, drawn.cache()):  # fmt: skip
         with pytest.raises(SchemaError, match="make the table from a copy"):
             dpc.Table(frame, schema, ledger)
     with pytest.raises(SchemaError, match="make the table from a copy"):
@@ -139,6 +143,10 @@ def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) 
     assert dpc.Table(rows, schema, ledger).n == 9
     whole = spark.range(9).groupBy((functions.col("id") % 3).alias("k")).agg(functions.sum("id").alias("x"))
     assert dpc.Table(whole, schema, ledger).n == 3
+    for one in (functions.max("id").over(person), functions.rank().over(person.orderBy("id")),
+                functions.avg(functions.col("id").cast("int")).over(person), functions.sum("id").over(person),
+                functions.count("id").over(person.orderBy("id"))):  # fmt: skip
+        assert dpc.Table(counted.withColumn("x", one), schema, ledger).n == 9
 
 
 def test_a_partition_of_another_type_than_declared_is_refused() -> None:
@@ -213,17 +221,55 @@ def test_spark_columns_of_other_types_partitions_without_rows_and_nulls_alone_ar
     assert found[0] == found[1]
 
 
-def test_a_dask_query_that_shuffles_has_no_order() -> None:
+def test_a_dask_query_that_shuffles_or_that_nobody_can_see_into_has_no_order() -> None:
     rows = pd.DataFrame({"id": np.arange(90), "x": np.arange(90) / 90, "y": 0.5})
     frame, schema = dd.from_pandas(rows, npartitions=3), dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1)))
-    for moved in (frame.merge(frame[["id"]], on="id"), frame.sort_values("x"), frame.shuffle("id")):
+    private, one = rows.set_index("x", drop=False).rename_axis("place"), dd.from_pandas(rows, npartitions=1)
+    places = frame[frame.x > 0].reset_index(drop=True).reset_index()
+    for moved in (frame.merge(frame[["id"]], on="id"), frame.sort_values("x"), frame.shuffle("id"), places,
+                  dd.from_pandas(private, npartitions=3), frame.persist(), one.sort_values("x").optimize(),
+                  one.set_index("x", drop=False).optimize(), dd.from_delayed(frame.to_delayed())):  # fmt: skip
         ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
         with pytest.raises(ParameterError) as refused:
             dpc.ci_test(dpc.Table(moved, schema, ledger), "x", "y", given=[], loss=dpc.PureDP(1))
         assert refused.value.rule == "row-order"
         assert not ledger.entries()
     still = frame.assign(y=frame.x * 2)[frame.x >= 0]
-    dpc.ci_test(dpc.Table(still, schema, dpc.Ledger.in_memory(dpc.PureDP(1))), "x", "y", given=[], loss=dpc.PureDP(1))
+    for ordered in (still, dd.from_pandas(private, npartitions=3, sort=False)):
+        table = dpc.Table(ordered, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1))
+
+
+def test_a_dask_query_that_computes_from_shuffled_rows_what_depends_on_their_order_is_refused() -> None:
+    rows = pd.DataFrame({"p": np.arange(90) % 30, "i": np.arange(90), "x": np.arange(90) / 90})
+    frame, schema = dd.from_pandas(rows, npartitions=3, sort=False), dpc.Schema({"x": dpc.Bounded(0, 90)})
+    moved = frame.shuffle("p")
+    firsts = frame.groupby("p").x.first(split_out=3).reset_index()
+    sums = frame.groupby("p").x.sum(split_out=3).reset_index()
+    within = frame.set_index("p").groupby("p").x.transform("first", meta=("x", float)).to_frame()
+    mapped = moved.map_partitions(lambda part: part.assign(x=part["x"].cumsum()), meta=rows.iloc[:0])
+    for query in (firsts, sums, within, mapped, frame.drop_duplicates("p")):
+        with pytest.raises(SchemaError, match="make the table from a copy"):
+            dpc.Table(query, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    largest = frame.groupby("p").agg({"x": "max", "i": ["min", "count"]}, split_out=3)
+    largest.columns = ["x", "least", "rows"]
+    totals = frame.groupby("p").i.sum(split_out=3).reset_index().rename(columns={"i": "x"})
+    first = frame.groupby("p").x.first().to_frame()
+    for query in (moved, largest.reset_index(), totals, frame.merge(frame[["p"]], on="p"), first):
+        assert dpc.Table(query, schema, dpc.Ledger.in_memory(dpc.PureDP(1))).n >= 30
+
+
+def test_a_dask_query_prints_nothing_while_persons_are_counted(capfd: Any) -> None:
+    def loud(part: Any) -> Any:
+        print(CANARY, part["p"].max())
+        print(CANARY, file=sys.stderr)
+        return part
+
+    rows = pd.DataFrame({"p": np.arange(90) % 30, "x": np.arange(90) / 90})
+    frame = dd.from_pandas(rows, npartitions=3).map_partitions(loud, meta=rows.iloc[:0])
+    capfd.readouterr()
+    dpc.Table(frame, dpc.Schema({"x": dpc.Bounded(0, 1)}), dpc.Ledger.in_memory(dpc.PureDP(1), person="p"), person="p")
+    assert CANARY not in "".join(capfd.readouterr())
 
 
 def test_what_the_library_does_leaves_no_row_in_what_spark_writes(spark: SparkSession, home: Path) -> None:

@@ -52,6 +52,24 @@ def test_a_cell_whose_own_methods_raise_counts_as_its_base_holds_it(
     assert list(codes) == [0, 0] and names == [unit_name(plain)]
 
 
+class Unhashable(type):
+    def __eq__(cls, other: object) -> bool:  # so Python gives its classes no hash
+        return cls is other
+
+
+class Odd(metaclass=Unhashable):
+    pass
+
+
+def test_a_cell_whose_class_has_no_hash_is_missing_and_the_question_is_answered() -> None:
+    assert scalar(Odd()) is None and type(unit_name(Odd())) is str
+    texts = np.array(["a", "b"] * 150, dtype=object)
+    texts[7] = Odd()
+    schema = {"x": dpc.Levels(["a", "b"]), "y": dpc.Levels([0, 1])}
+    rows = table({"x": texts, "y": np.tile([0, 1, 1], 100)}, schema, dpc.PureDP(1))
+    assert dpc.cells(rows, by=["x", "y"], loss=dpc.PureDP(1)).n == 300
+
+
 @pytest.mark.parametrize("base", [object, datetime, list])
 @pytest.mark.parametrize("word", METHODS)
 def test_an_object_that_is_no_scalar_fails_nothing(base: Any, word: str) -> None:

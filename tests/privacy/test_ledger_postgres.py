@@ -269,6 +269,36 @@ def test_an_analyst_needs_to_read_and_insert_and_an_auditor_to_read(database: Se
         Ledger.open(own["auditor"]).charge(STEP, task="t")
 
 
+def test_users_with_schemas_of_their_own_spend_one_budget(database: Server) -> None:
+    for user in ("anna", "bert"):
+        database.execute(f"CREATE ROLE {user} LOGIN SUPERUSER")
+        database.execute(f"CREATE SCHEMA {user} AUTHORIZATION {user}")
+    first, second = (Ledger.open_or_create(database.address("shared", user), budget=PureDP(1))
+                     for user in ("anna", "bert"))  # fmt: skip
+    first.charge(PureDP(0.75), task="t")
+    with pytest.raises(BudgetExceededError):
+        second.charge(PureDP(0.5), task="t")
+    database.execute("CREATE TABLE anna.dpcausal_ledger (ledger text, start bigint, line text)")
+    assert Ledger.open(database.address("shared", "anna")).remaining.epsilon == 0.25
+
+
+def test_a_ledger_in_a_schema_that_is_named_is_another_one_and_says_so(database: Server) -> None:
+    database.execute('CREATE SCHEMA "Own Place"')
+    place = database.address("apart") + "&schema=Own%20Place"
+    ledger = Ledger.create(place, budget=PureDP(1))
+    assert str(ledger.path).endswith("/postgres?schema=Own+Place&ledger=apart")
+    with pytest.raises(LedgerError, match="none of this name"):
+        Ledger.open(database.address("apart"))
+    assert database.execute('SELECT count(*) FROM "Own Place".dpcausal_ledger') == [(1,)]
+
+
+@pytest.mark.parametrize("user", ["a:hunter%2", "a:hunter2/x", "a:[hunter2", "a:12?hunter2", "a:1#hunter2"])
+def test_an_address_that_is_misread_is_refused_without_its_password(user: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        Ledger.open(f"postgresql://{user}@127.0.0.1:1/postgres?ledger=x")
+    assert refused.value.rule == "ledger-address" and "hunter" not in str(refused.value)
+
+
 @pytest.mark.parametrize("address", ["postgresql://localhost/db", "postgres://localhost/db?ledger=", "postgresql://"])
 def test_an_address_needs_the_name_of_a_ledger(address: str) -> None:
     for call in (Ledger.open, lambda path: Ledger.create(path, budget=STEP)):

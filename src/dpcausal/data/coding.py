@@ -134,15 +134,12 @@ def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[NDArray[np
     return clean, present
 
 
-_PLAIN = frozenset({str, bool, int, float, Decimal})
-
-
 def scalar(value: Any) -> str | bool | int | float | Decimal | None:
     """Return a cell as a plain text, boolean, whole number, float or decimal; ``None`` for anything else. Total: no
     method of the cell's own class runs, since it may raise.  A subclass counts as its base holds it, a numpy scalar as
     its number or text; a null, date, duration, list or other object is missing."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind is str or kind is int or kind is float or kind is bool or kind is Decimal:  # a set would hash the class
         return value  # type: ignore[no-any-return]
     if issubclass(kind, str):
         return str.__str__(value)

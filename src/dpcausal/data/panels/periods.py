@@ -124,14 +124,12 @@ def _unit_key(value: Any) -> str | int | float | None:
     return None if value is None or text in ("<NA>", "NaT") else text
 
 
-_PLAIN = {str, int, float, bool, date}
-
-
 def _known_by(value: object) -> Hashable:
     """Return what values of one name share, to make a name once; ``None`` where Python's equality may not be trusted.
     Two instants of one clock are equal to Python if they read the same, as in the hour that summer time repeats."""
-    if type(value) in _PLAIN:
-        return (type(value), value) if value == value else None  # each NaN would be a name of its own
+    kind = type(value)
+    if kind is int or kind is float or kind is str or kind is date or kind is bool:  # a set would hash the class
+        return (kind, value) if value == value else None  # each NaN would be a name of its own
     if isinstance(value, datetime):
         return type(value), value.replace(tzinfo=None), value.utcoffset()
     return None

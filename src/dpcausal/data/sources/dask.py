@@ -46,12 +46,11 @@ class DaskSource(Source):
         return int(guarded_read(lambda: isolated_process_wide(lambda: len(self._frame)), _UNREAD))
 
     def evaluate(self, names: Sequence[str]) -> None:
-        if guarded_read(
-            lambda: any(type(one).__name__.startswith("Sample") for one in self._frame.expr.walk()), _UNREAD
-        ):
+        if guarded_read(lambda: isolated_process_wide(lambda: _changes(self._frame)), _UNREAD):
             raise SchemaError(
-                "the dask query samples, so its rows would not be the same each time they are read: make the table "
-                "from a copy that was written"
+                "the dask query samples, or computes from rows that it shuffles what depends on their order, as a sum "
+                "of floats does, so its rows would not be the same each time they are read: make the table from a "
+                "copy that was written"
             )
         if self.summed(names, nothing) == FAILED:
             raise SchemaError(
@@ -64,7 +63,7 @@ class DaskSource(Source):
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         for part in self._frame[list(names)].to_delayed():
-            yield frame_source(part.compute()).collect(names)
+            yield frame_source(isolated_process_wide(part.compute)).collect(names)
 
     def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         from dask.delayed import delayed
@@ -88,12 +87,76 @@ class DaskSource(Source):
 
 
 def _ordered(frame: Any) -> bool:
-    from dask.dataframe import dask_expr
+    return all(_by_row(one) or _steady_leaf(one) or _name(one) in _IN_PLACE for one in frame.expr.walk())
 
-    steady = (dask_expr._expr.Blockwise, dask_expr.io.io.IO)
-    names = ("Repartition", "Partitions", "Delayeds")
-    steps = [(isinstance(one, steady), type(one).__name__) for one in frame.expr.walk()]
-    return all((known or name.startswith(names)) and not re.search("Head|Tail|Concat", name) for known, name in steps)
+
+def _by_row(step: Any) -> bool:
+    """Return whether a step makes each row of that row: of no place of rows, which an index of them would give."""
+    from dask.dataframe.dask_expr._expr import Elemwise
+
+    name = _name(step)
+    if name == "ResetIndex":
+        return bool(step.operand("drop"))
+    return (isinstance(step, Elemwise) and "Index" not in name) or name in _BY_ROW
+
+
+def _steady_leaf(step: Any) -> bool:
+    """Return whether rows come from a file, an array, a function of a partition's number, or pandas as they lie there:
+    by default Dask sorts a pandas frame by its index."""
+    from pandas import RangeIndex
+
+    name = _name(step)
+    if name == "FromPandas":
+        index = step.operand("frame")._data.index
+        return not step.operand("sort") or type(index) is RangeIndex
+    return name.startswith(("ReadParquet", "ReadCSV")) or name in ("FromArray", "FromMap", "FromMapProjectable")
+
+
+def _changes(frame: Any) -> bool:
+    steps = list(frame.expr.walk())
+    if any(_name(one).startswith("Sample") for one in steps):
+        return True
+    lowered = map(_name, frame.optimize(fuse=False).expr.walk())
+    shuffles = any(re.search("Shuffle|HashJoin|BroadcastJoin|JoinRecursive", name) for name in lowered)
+    places = sum(_name(one) == "ResetIndex" for one in steps) > 1  # the second makes a column of the first's places
+    return shuffles and (places or not all(_by_row(one) or _without_order(one) for one in steps))
+
+
+def _without_order(step: Any) -> bool:
+    """Return whether the order of rows shows in no row that a step gives, only in where it lies."""
+    from dask.dataframe.dask_expr.io.io import IO
+    from pandas.api.types import is_integer_dtype
+
+    name = _name(step)
+    if name == "Sum":
+        return all(map(is_integer_dtype, step._meta.dtypes if step.ndim == 2 else [step._meta.dtype]))
+    if name == "DropDuplicates":
+        return step.operand("subset") is None
+    if name == "GroupbyAggregation":
+        functions = step.operand("arg")
+        listed = functions.values() if isinstance(functions, dict) else [functions]
+        return all(one in _AGGREGATED for part in listed for one in (part if isinstance(part, list) else [part]))
+    return isinstance(step, IO) or _steady_leaf(step) or name in _STEADY
+
+
+def _name(step: Any) -> str:
+    return type(step).__name__
+
+
+_BY_ROW = {"Filter", "Loc", "Query", "DropnaFrame", "DropnaSeries", "FillnaCheck", "Literal"}
+"""Steps that keep rows by what they hold, in place."""
+
+_PARTS = {"Partitions", "PartitionsFiltered", "Repartition", "RepartitionToFewer", "RepartitionToMore",
+          "RepartitionSize"}  # fmt: skip
+_IN_PLACE = {*_PARTS, "MapPartitions"}
+"""Steps that keep the order of rows; a function of your own is not looked into."""
+
+_STEADY = {*_PARTS, "FromPandas", "FromDelayed", "DelayedsExpr", "_DelayedExpr", "Projection", "ResetIndex", "Merge",
+           "SemiMerge", "Shuffle", "RearrangeByColumn", "SetIndex", "SortValues", "Concat", "Count", "Size", "Min",
+           "Max", "NUnique", "ValueCounts", "Any", "All", "Len"}  # fmt: skip
+"""Steps that give the same rows whatever order they come in."""
+
+_AGGREGATED = ("count", "size", "min", "max", "nunique")
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,13 @@ _STEADY = {
     "Count", "CountIf", "Max", "Min", "BitAndAgg", "BitOrAgg", "BitXorAgg", "BoolAnd", "BoolOr", "Percentile", "Median",
     "PivotFirst", "HyperLogLogPlusPlus",
 }  # fmt: skip
-"""Aggregates that no order of rows shows in; nor does it in a sum or mean of what are no floats."""
+"""Aggregates that no order of rows shows in; nor does it in a sum of what are no floats."""
+
+_EXACT_MEAN = {"tinyint", "smallint", "int"}
+"""Spark adds whole numbers for a mean as doubles: those of so few bits are exact, as decimals are."""
+
+_RANKS = {"Rank", "DenseRank", "PercentRank"}
+"""Functions of windows whose frame Spark writes as rows, but which are the same for rows that are tied."""
 
 _UNREAD = "the spark frame cannot be read"
 _NO_WORKERS = (
@@ -269,7 +275,7 @@ def _changes(frame: Any) -> bool:
             expressions = parts.pop()
             for place in range(expressions.size()):
                 one = expressions.apply(place)
-                if one.getClass().getSimpleName() in _CHANGES or _aggregates_in_order(one):
+                if one.getClass().getSimpleName() in _CHANGES or _aggregates_in_order(one) or _frames_in_order(one):
                     return True
                 parts.append(one.children())
         for below in (plan.children(), plan.subqueries()):
@@ -282,9 +288,23 @@ def _aggregates_in_order(expression: Any) -> bool:
         return False
     function = expression.aggregateFunction()
     name = function.getClass().getSimpleName()
-    if name in ("Sum", "Average"):
-        return function.child().dataType().simpleString() in ("float", "double")
-    return name not in _STEADY
+    if name not in ("Sum", "Average"):
+        return name not in _STEADY
+    kind = function.child().dataType().simpleString()
+    if name == "Sum":
+        return kind in ("float", "double")
+    return kind not in _EXACT_MEAN and not kind.startswith("decimal")
+
+
+def _frames_in_order(expression: Any) -> bool:
+    """Return whether a window counts rows before or after its own, which are others where rows are tied."""
+    if expression.getClass().getSimpleName() != "WindowExpression":
+        return False
+    frame = expression.windowSpec().frameSpecification()
+    parts = [frame.frameType(), frame.lower(), frame.upper()] if hasattr(frame, "frameType") else [frame]
+    names = [one.getClass().getSimpleName() for one in parts]
+    ranks = expression.windowFunction().getClass().getSimpleName() in _RANKS
+    return not ranks and names[0] != "RangeFrame$" and names[1:] != ["UnboundedPreceding$", "UnboundedFollowing$"]
 
 
 def _workers_have_this(session: Any) -> bool:

@@ -10,6 +10,7 @@ lock is granted.  A trigger refuses to change or delete rows.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,13 +33,16 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON dpcausal_ledge
 """
 SETTINGS = """
 SELECT set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', %s, true),
-    set_config('synchronous_commit', 'on', true)
+    set_config('synchronous_commit', 'on', true), set_config('search_path', quote_ident(%s) || ', pg_temp', true)
 """
+"""Without a path of its own each user's would be searched: two would spend one budget from two tables."""
+PUBLIC = "public"
+_MISREAD, _HOST = re.compile(r"%(?![0-9A-Fa-f]{2})"), re.compile(r"(\[[^\[\]@]*\]|[^:\[\]@]*)(:\d*)?")
 
 
 @dataclass(frozen=True)
 class Address:
-    """The database and name of a ledger; as text without user, password and settings.
+    """The database, schema and name of a ledger; as text without user, password and settings.
 
     Examples
     --------
@@ -48,6 +52,7 @@ class Address:
 
     database: str
     ledger: str
+    schema: str = PUBLIC
 
     @staticmethod
     def fits(path: object) -> bool:
@@ -55,15 +60,27 @@ class Address:
 
     @classmethod
     def of(cls, text: str) -> Address:
-        parts = urlsplit(text)
+        try:
+            parts = urlsplit(text)
+            user, _, hosts = parts.netloc.rpartition("@")
+            rest = parts.path + parts.fragment + ("" if user else parts.query)
+            readable = all(map(_HOST.fullmatch, hosts.split(","))) and not _MISREAD.search(text) and "@" not in rest
+        except ValueError:  # it has the text
+            readable = False
+        if not readable:
+            raise ParameterError(
+                "the address of a ledger in a database cannot be read", argument="path", rule="ledger-address",
+                hint="write /, @, :, %, [ and ] in a user or password as %2F, %40, %3A, %25, %5B and %5D; or leave the "
+                "password out and keep it in ~/.pgpass",
+            )  # fmt: skip
         settings = dict(parse_qsl(parts.query))
-        ledger = settings.pop("ledger", "")
+        ledger, schema = settings.pop("ledger", ""), settings.pop("schema", PUBLIC)
         if not ledger.isprintable() or not ledger:
             raise ParameterError(
                 "the address of a ledger in a database needs a name", argument="path", rule="ledger-name",
                 hint="write it as postgresql://host/database?ledger=name",
             )  # fmt: skip
-        return cls(urlunsplit(parts._replace(scheme="postgresql", query=urlencode(settings))), ledger)
+        return cls(urlunsplit(parts._replace(scheme="postgresql", query=urlencode(settings))), ledger, schema)
 
     def has_password(self) -> bool:
         parts = urlsplit(self.database)
@@ -73,6 +90,7 @@ class Address:
         parts = urlsplit(self.database)
         settings = {name: value for name, value in parse_qsl(parts.query) if name in ("host", "hostaddr", "port")}
         host = parts.netloc.rpartition("@")[2]
+        settings |= {} if self.schema == PUBLIC else {"schema": self.schema}
         return f"postgresql://{host}{parts.path}?{urlencode(settings | {'ledger': self.ledger}, safe='/')}"
 
 
@@ -87,7 +105,8 @@ class Lines:
         self._run(f"SELECT pg_advisory_xact_lock{kind}(hashtextextended(%s, 0))", [f"dpcausal {what}"])
 
     def has_table(self) -> bool:
-        return bool(self._run("SELECT to_regclass('dpcausal_ledger') IS NOT NULL").fetchone()[0])
+        query = "SELECT to_regclass(quote_ident(%s) || '.dpcausal_ledger') IS NOT NULL"
+        return bool(self._run(query, [self._place.schema]).fetchone()[0])
 
     def make_table(self) -> None:
         if not self.has_table():
@@ -168,7 +187,7 @@ def _lines_of(place: Address, *, read_only: bool = False) -> Iterator[Lines]:
         with psycopg.connect(place.database, client_encoding="UTF8", connect_timeout=30) as connection:
             connection.isolation_level, connection.read_only = psycopg.IsolationLevel.READ_COMMITTED, read_only
             # A client that was stopped holds the lock no longer than that; one may also wait for its witness.
-            connection.execute(SETTINGS, [str(wait), str(2 * wait)])
+            connection.execute(SETTINGS, [str(wait), str(2 * wait), place.schema])
             yield Lines(connection, place)
     except LedgerDamagedError as error:
         raise LedgerDamagedError(f"ledger {place}: {error}; nothing can be spent from it") from None

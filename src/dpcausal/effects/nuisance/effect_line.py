@@ -1,0 +1,70 @@
+"""How the effect differs along the columns of the lines: the scores of a first pass, on these columns.
+
+Where one effect holds for all, errors of the treatment's line move the mean score to the second order.  Where it does
+not, they do so to the first, unless the outcome's line has an effect for each row.  So noisy sums of cut scores times
+each column give its slopes, shrunken by their noise.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import chain
+
+import numpy as np
+
+from dpcausal.arrays import Integers, Reals
+from dpcausal.data.records import Rows
+from dpcausal.effects.cells.corner_counts import GRID
+from dpcausal.effects.moments.adaptive import StreamedRows
+from dpcausal.effects.moments.released import line
+from dpcausal.effects.nuisance.design import FIRST, REACH
+from dpcausal.effects.nuisance.fit import Fit
+from dpcausal.effects.nuisance.residual_sums import residual_sums, residual_sums_sensitivity
+from dpcausal.effects.nuisance.scores import Nuisances
+from dpcausal.statistics.moments import variance_roots
+
+CUT = 4.0
+"""Scores are cut at so many of their spreads."""
+CLEAR = 0.05
+"""Slopes are 0 where a test of that at such a level does not reject."""
+LEAST_OWN = 1e-3
+"""Least eigenvalue that is taken of the correlation of the columns."""
+
+
+def with_effect_line(
+    fit: Fit, rows: StreamedRows, lines: Nuisances, raw: Callable[[Reals], Reals], share: Fraction
+) -> Nuisances:
+    """Return the lines with slopes of the effect along the columns of ``rows``, which ``raw`` gives in their units."""
+    from scipy.special import chdtri
+
+    moments, (_, arm, *others) = fit.moments, fit.moments.names
+    places, of_arm = [fit.whole.names.index(name) for name in others], line(moments, arm, tuple(others))
+    middles = (moments.middles + moments.halves * moments.centre)[FIRST:]
+    products = of_arm.moments[1:, 1:] / fit.count  # of the columns about these, and 1
+    ranges = moments.halves[FIRST:] + np.abs(middles - moments.middles[FIRST:])
+    spreads = np.maximum(variance_roots(products)[:-1], 1e-9 * ranges)
+    of_level = np.isin(places, list(chain(*fit.design.levels)))
+    reaches, cut = np.where(of_level, ranges, np.minimum(ranges, REACH * spreads)), CUT * lines.spread
+
+    def kernel(unit: Reals, held: Rows) -> Integers:
+        columns = raw(unit)
+        x = np.clip((columns[:, places] - middles) / reaches, -1.0, 1.0)
+        scores = np.clip((lines.scores(columns)[0] - lines.centre) / cut, -1.0, 1.0)[:, None]
+        along = np.column_stack([scores * x, scores])
+        return residual_sums(np.zeros(len(x), dtype=np.int64), 1, along, held.masses(GRID))
+
+    sums, deviation = fit.release(rows.over(kernel), residual_sums_sensitivity(len(places) + 1), "effect line", share)
+    scales = np.append(reaches, 1.0)
+    products = products / np.outer(scales, scales)
+    eigenvalues, vectors = np.linalg.eigh(products)
+    eigenvalues = np.maximum(eigenvalues, LEAST_OWN * eigenvalues[-1])
+    along, noise = vectors.T @ sums.ravel() * cut / fit.count, deviation * cut / fit.count
+    unsure = noise**2 + eigenvalues * lines.spread**2 / fit.count
+    share_clear = max(0.0, 1 - float(chdtri(len(along), CLEAR)) / max(float(along**2 @ (1 / unsure)), 1e-300))
+    root = vectors / scales[:, None]
+    slopes = share_clear * (root @ (along / eigenvalues))
+    of_columns = np.zeros(len(fit.whole.names) - FIRST + 1)
+    of_columns[[place - FIRST for place in places]] = slopes[:-1]
+    of_columns[-1] = slopes[-1] - float(slopes[:-1] @ middles)
+    covariance = (root * (unsure / eigenvalues**2)) @ root.T
+    return replace(lines, effect=of_columns, effect_covariance=covariance)
