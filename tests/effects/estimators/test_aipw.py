@@ -381,7 +381,7 @@ def test_the_check_shows_most_of_a_product_that_is_no_column_of_the_lines() -> N
         shown.append(found.fit_check.correction)
         left.append(found.estimate - 0.5)
     bias = 0.55
-    assert np.mean(left) > 0.2 and 0.62 * bias < np.mean(shown) < bias
+    assert np.mean(left) > 0.15 and 0.62 * bias < np.mean(shown) < bias
 
 
 @pytest.mark.parametrize(("treatment", "outcome"), [("line", "line"), ("wave", "line"), ("line", "wave")])

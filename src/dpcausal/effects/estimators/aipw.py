@@ -39,6 +39,7 @@ from dpcausal.effects.nuisance.design import (
     enough,
     second_degree,
 )
+from dpcausal.effects.nuisance.effect_line import with_effect_line
 from dpcausal.effects.nuisance.fit import Fit, check_claims, check_lines
 from dpcausal.effects.nuisance.fit_check import Checked
 from dpcausal.effects.nuisance.line_errors import MOST_RELATIVE, LineErrors, line_errors
@@ -60,9 +61,10 @@ from dpcausal.privacy.sensitivity import Norm
 
 MOMENTS = tuple(Fraction(percent, 100) for percent in range(14, 51, 3))
 WITH_CHECK, LEAST_CHECK = MOMENTS[3], Fraction(4, 100)
-COUNTS, FEWER = Fraction(25, 100), Fraction(12, 100)
+COUNTS, FEWER, EFFECT_LINE = Fraction(25, 100), Fraction(12, 100), Fraction(5, 100)
 """Shares of ρ of the moments, the least of these that predicts enough signal; of these and the check of the lines
-together at least, and of the check; of the counts, and where light tails are stated; the scores have the rest."""
+together at least, and of the check; of the counts, and where light tails are stated; of the effect's line; the scores
+have the rest."""
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not simulated for."""
 LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
@@ -160,7 +162,8 @@ class Aipw(SumsOverRows, EffectMethod):
         rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
         shares = self._shares(question, rho)
         layers = ("group-layers",) if question.cluster else ()
-        return self.proofs + check_claims(shares.design) * (shares.check > 0) + layers
+        checks = check_claims(shares.design) if shares.check else ()
+        return (*dict.fromkeys((*self.proofs, *checks, "residual-sums")), *layers)
 
     def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         whole, n = None if isinstance(loss, NoPrivacy) else affordable_zcdp(loss), question.n
@@ -201,6 +204,7 @@ class Aipw(SumsOverRows, EffectMethod):
         whole = fit.whole
         rows, lines = fit.rows.with_terms(fit.terms), lines_of(fit.moments, whole.names)
         checked = check_lines(replace(fit, rho=rho and rho.part(shares.check)), lines) if shares.check else None
+        lines = with_effect_line(fit, rows, lines, whole.raw, EFFECT_LINE)
         tally = Scores.of(question, lines, whole, cuts_of(question.n) if rho else cut_beyond_all(rows, lines, whole))
         deviations = shares.deviation(shares.scores), shares.deviation(shares.counts)
         far, _ = fit.release(rows.over(tally.far), CORNERS, "far scores, probabilities near 0 or 1", shares.counts)
@@ -237,7 +241,7 @@ class _Shares:
 
     @property
     def scores(self) -> Fraction:
-        return 1 - self.moments - self.check - self.counts
+        return 1 - self.moments - self.check - self.counts - EFFECT_LINE
 
     def deviation(self, share: Fraction) -> float:
         if self.rho is None:
@@ -247,7 +251,7 @@ class _Shares:
     @property
     def noise(self) -> float:
         """The deviation of a sum of scores that are cut at 1, were the lines checked."""
-        return noise_of_sum(self.deviation(1 - max(self.moments + self.check, WITH_CHECK) - self.counts))
+        return noise_of_sum(self.deviation(1 - max(self.moments + self.check, WITH_CHECK) - self.counts - EFFECT_LINE))
 
 
 def moments_share(columns: int, n: int, rho: ZCDP) -> Fraction:
@@ -280,7 +284,8 @@ class _Mean:
         below, above = unit * taken.below, unit * taken.above
         self.ends = self.estimate - reach * self.error - below, self.estimate + reach * self.error + above
         self.few, self.noisy = self.count < 30 + 6 * math.sqrt(3 * variance), deviation > 0
-        self.skewed = below + above > MOST_CUT * error or (tally.edge is not None and tails.beyond_last_threshold)
+        self.skewed = below + above > MOST_CUT * math.hypot(own, self.noise)
+        self.skewed |= tally.edge is not None and tails.beyond_last_threshold
         self.unseen = 0.0 if tally.edge is None else tails.unseen(tally.edge, reach)
 
     def reason(self, otherwise: str, cut: float) -> str:
@@ -329,15 +334,22 @@ def _answer(
         lower, upper = mean.estimate - bias - below, mean.estimate - bias + above
         return mean, None if reason else (min(mean.ends[0], lower), max(mean.ends[1], upper)), reason
 
+    def errors_of(question: EffectQuestion, differences: list[float]) -> list[LineErrors | None]:
+        exact = not moments.deviation
+        return [None] * len(differences) if exact else line_errors(
+            fit, question, differences, tally.lines.effect_covariance
+        )
+
     none = below_noise or rare
-    whole, ends, why = mean_of(list(range(tally.size)))
+    whole, ends, why = mean_of(list(range(tally.size)), *errors_of(replace(question, groups=None), [0.0]))
     seen = 0.0
-    if checked is not None and ends is not None and checked.bends((whole.ends[1] - whole.ends[0]) / 2):
+    clear = not otherwise and not whole.few
+    if checked is not None and clear and checked.bends((whole.ends[1] - whole.ends[0]) / 2):
         ends, why, otherwise, seen = None, BENT, BENT, checked.shrunken
     by_group = []
     levels = levels_of(question.column(question.groups)) if question.groups else ()
     by_lines = [mean_of([place])[0].estimate - tally.lines.centre for place in range(len(levels))]
-    errors = line_errors(fit, question, by_lines) if levels and moments.deviation else [None] * len(levels)
+    errors = errors_of(question, by_lines) if levels else []
     for place, (level, lines) in enumerate(zip(levels, errors, strict=True)):
         one, interval, reason = mean_of([place], lines)
         estimate = None if one.few or none else one.estimate - seen

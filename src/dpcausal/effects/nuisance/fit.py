@@ -170,7 +170,7 @@ class Fit:
             return answer / GRID, 0.0
         loss = self.rho.part(share)
         noisy = gaussian(Query(answer, claim, label), self.budget, loss)
-        return np.asarray(noisy, dtype=np.float64) / GRID, gaussian_scale(float(claim.bound), loss) / GRID
+        return np.asarray(noisy, dtype=np.float64) / GRID, self.noise_of(claim, share)
 
     def features(self, bins: int, share: Fraction, fine: int = FINE[0]) -> tuple[Feature, ...]:
         """Return the confounders in bins of about equal counts, by noisy histograms in ``fine`` cells."""
@@ -204,9 +204,12 @@ class Fit:
             features.setdefault(place, Feature(place, -1.0, 2.0, halves, 2, full))
         return tuple(features[place] for place in range(FIRST, len(self.design.names)))
 
+    def noise_of(self, claim: Sensitivity, share: Fraction) -> float:
+        """Return the deviation of the noise of an answer in units of ``GRID``."""
+        return 0.0 if self.rho is None else gaussian_scale(float(claim.bound), self.rho.part(share)) / GRID
+
     def noise_of_sums(self, share: Fraction) -> float:
-        bound = float(residual_sums_sensitivity(2).bound)
-        return 0.0 if self.rho is None else gaussian_scale(bound, self.rho.part(share)) / GRID
+        return self.noise_of(residual_sums_sensitivity(2), share)
 
     def levels_by_mean(self, features: Sequence[Feature], noise: float) -> tuple[int, ...]:
         """Return the rare levels whose slope in the treatment's line is noisier than the mean of their residuals would

@@ -1,4 +1,4 @@
-"""How far errors of both lines move the mean score of a group whose effect differs from the line's.
+"""How far errors of the lines move the mean score, of all or of a group whose effect differs from the line's.
 
 Where the probability is too large by d and the outcome's line by s, the mean score is off, up to signs, by
 
@@ -44,6 +44,8 @@ class LineErrors:
     chances: Reals
     treatment: Reals
     outcome: Reals
+    effect: Reals | float = 0.0
+    """Likewise of the effect's line."""
 
     @property
     def relative(self) -> float:
@@ -55,14 +57,18 @@ class LineErrors:
         """Return the deviation of the mean score, if the group's effect differs so much from the line's."""
         weights, errors = 1 / (self.chances * (1 - self.chances)), self.treatment
         slopes = weights * (1 - 2 * self.chances)
-        of_both = weights @ (errors * self.outcome + 2 * difference**2 * errors**2) @ weights
-        of_one = difference**2 * (slopes @ errors @ slopes + float(weights @ np.diag(errors)) ** 2)
+        squares, own = difference**2 + self.effect, weights * np.diag(errors)
+        of_both = weights @ (errors * self.outcome + 2 * squares * errors**2) @ weights
+        of_one = slopes @ (errors * squares) @ slopes + own @ (np.zeros_like(errors) + squares) @ own
         return math.sqrt(max(float(of_both + of_one), 0.0)) / len(weights)
 
 
-def line_errors(fit: Fit, question: EffectQuestion, differences: Sequence[float]) -> list[LineErrors | None]:
-    """Return the errors of the lines in each group, whose effects differ so much from the line's; ``None`` where the
-    lines do without the group's own column."""
+def line_errors(
+    fit: Fit, question: EffectQuestion, differences: Sequence[float], of_effect: Reals
+) -> list[LineErrors | None]:
+    """Return the errors of the lines among all rows or in each group, whose effects differ so much from the line's;
+    ``None`` where the lines do without the group's own column.  ``of_effect`` is the covariance of the slopes of the
+    effect's line."""
     moments = fit.moments
     outcome, arm, *others = moments.names
     lines = line(moments, arm, tuple(others)), line(moments, outcome, (arm, *others))
@@ -79,7 +85,7 @@ def line_errors(fit: Fit, question: EffectQuestion, differences: Sequence[float]
     for rows, count in zip(places, counts, strict=True):
         chances = np.clip(middles[TREATMENT] + rows @ lines[0].slopes, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
         treatment, response = (rows @ one @ rows.T for one in products)
-        errors.append(LineErrors(chances, treatment, response) if count else None)
+        errors.append(LineErrors(chances, treatment, response, rows @ of_effect @ rows.T) if count else None)
     return errors
 
 
@@ -89,8 +95,9 @@ def _middles(moments: JointMoments) -> Reals:
 
 
 def _places(fit: Fit, question: EffectQuestion) -> Iterator[tuple[Reals, float]]:
-    """Yield places on [−1, 1] for each group, and about how many rows it has; 0 where its own column is left out."""
-    moments, design, groups = fit.moments, fit.design, str(question.groups)
+    """Yield places on [−1, 1] for all rows, or for each group and about how many rows it has; 0 where its own column is
+    left out."""
+    moments, design, groups = fit.moments, fit.design, question.groups
     named = [name for name in design.names[FIRST:] if name in moments.names]
     rows, known = [moments.names.index(name) for name in named], [design.names.index(name) for name in named]
     lift = np.zeros((len(named) + 1, len(moments.sums)))
@@ -107,6 +114,9 @@ def _places(fit: Fit, question: EffectQuestion) -> Iterator[tuple[Reals, float]]
         unit[:, known] = np.clip(centre + np.clip(middle, mean - reach, mean + reach) + about, -1.0, 1.0)
         return unit
 
+    if groups is None:
+        yield around(mean), moments.count
+        return
     column = question.column(groups)
     if isinstance(column, Bounded):
         own = design.names.index(groups)

@@ -76,6 +76,10 @@ class Nuisances:
     spread: float
     error: float = 0.0
     weight: float = 2.0
+    effect: Reals | None = None
+    """Slopes and intercept of the effect less that of the outcome's line, along the same columns."""
+    effect_covariance: Reals = field(default_factory=lambda: np.zeros((0, 0)))
+    """Of these slopes, along the columns of the released moments about their middles, the constant last."""
 
     @property
     def arm_imbalance(self) -> float:
@@ -96,21 +100,32 @@ class Nuisances:
         least, most = np.clip(chances, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
         top, bottom = float(middles[OUTCOME] + halves[OUTCOME]), float(middles[OUTCOME] - halves[OUTCOME])
         control, treated = (max(top - low - more, high + more - bottom) for more in (0.0, float(self.outcome[0])))
-        return max(treated / float(least), control / (1 - float(most)), 0.0) / self.spread
+        more = 0.0 if self.effect is None else float(np.abs(ends(self.effect)).max())
+        return (more + max((treated + more) / float(least), (control + more) / (1 - float(most)), 0.0)) / self.spread
 
     def scores(self, raw: Reals) -> tuple[Reals, Mask]:
         """Return ψ, and whether the probability was cut, each row from itself alone, one column after another."""
         a, (residual, e) = raw[:, TREATMENT], self.residuals(raw)
         probability = np.clip(e, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        return self.outcome[0] + residual * (a / probability - (1 - a) / (1 - probability)), probability != e
+        effect: Reals | float = 0.0
+        if self.effect is not None:
+            effect = along(self.effect, raw)
+            residual -= (a - probability) * effect
+        weight = a / probability - (1 - a) / (1 - probability)
+        return self.outcome[0] + effect + residual * weight, probability != e
 
     def residuals(self, raw: Reals) -> tuple[Reals, Reals]:
         """Return the outcome less its line, and the treatment's line."""
-        m, e = np.full(len(raw), self.outcome[-1]), np.full(len(raw), self.treatment[-1])
-        for place in range(FIRST, raw.shape[1]):
-            m += self.outcome[place - 1] * raw[:, place]
-            e += self.treatment[place - 2] * raw[:, place]
+        m, e = along(self.outcome[1:], raw), along(self.treatment, raw)
         return raw[:, OUTCOME] - m - self.outcome[0] * raw[:, TREATMENT], e
+
+
+def along(slopes: Reals, raw: Reals) -> Reals:
+    """Return a line over the columns after outcome and treatment, its intercept last, one column after another."""
+    fitted = np.full(len(raw), slopes[-1])
+    for place in range(FIRST, raw.shape[1]):
+        fitted += slopes[place - FIRST] * raw[:, place]
+    return fitted
 
 
 def lines_of(moments: JointMoments, names: Sequence[str]) -> Nuisances:
