@@ -27,8 +27,11 @@ CUT = 4.0
 """Scores are cut at so many of their spreads."""
 CLEAR = 0.05
 """Slopes are 0 where a test of that at such a level does not reject."""
-LEAST_OWN = 1e-3
-"""Least eigenvalue that is taken of the correlation of the columns."""
+LEAST_OWN = 1e-6
+"""Least eigenvalue that is taken of the products of the columns, as a part of the largest."""
+VARIES = 2.4
+"""Beforehand the effect varies along each direction of the columns by a deviation of so many times less than the spread
+of the scores: where columns are nearly collinear, noise is not taken for slopes."""
 
 
 def with_effect_line(
@@ -61,10 +64,11 @@ def with_effect_line(
     along, noise = vectors.T @ sums.ravel() * cut / fit.count, deviation * cut / fit.count
     unsure = noise**2 + eigenvalues * lines.spread**2 / fit.count
     share_clear = max(0.0, 1 - float(chdtri(len(along), CLEAR)) / max(float(along**2 @ (1 / unsure)), 1e-300))
-    root = vectors / scales[:, None]
-    slopes = share_clear * (root @ (along / eigenvalues))
+    root, varies = vectors / scales[:, None], eigenvalues * (lines.spread / VARIES) ** 2
+    weights = varies / (varies + unsure) / eigenvalues
+    slopes = share_clear * (root @ (weights * along))
     of_columns = np.zeros(len(fit.whole.names) - FIRST + 1)
     of_columns[[place - FIRST for place in places]] = slopes[:-1]
     of_columns[-1] = slopes[-1] - float(slopes[:-1] @ middles)
-    covariance = (root * (unsure / eigenvalues**2)) @ root.T
+    covariance = (root * (weights * unsure / eigenvalues)) @ root.T
     return replace(lines, effect=of_columns, effect_covariance=covariance)

@@ -12,6 +12,10 @@ from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, number_text, p_text, signed_text
 
 BUNCHED = 0.05
+BUNCHES = (
+    "records bunch at the cutoff and may have been moved over it: do not rely on the jump. A rounded running number "
+    "bunches too: declare its values as Levels"
+)
 
 
 @storable("Bin")
@@ -119,8 +123,7 @@ class Discontinuity(Result):
     def warnings(self) -> list[str]:
         reasons = [f"no confidence interval: {self.interval_reason}"] if self.interval is None else []
         bunched = self.density is not None and self.density < BUNCHED
-        return [*reasons, *(["records bunch at the cutoff and may have been moved over it: do not rely on the jump"]
-                            if bunched else []), *self.notes]  # fmt: skip
+        return [*reasons, *([BUNCHES] if bunched else []), *self.notes]
 
     def technical(self) -> list[str]:
         lines = []
