@@ -123,7 +123,6 @@ def _changes(frame: Any) -> bool:
 
 
 def _without_order(step: Any) -> bool:
-    """Return whether the order of rows shows in no row that a step gives, only in where it lies."""
     from dask.dataframe.dask_expr.io.io import IO
     from pandas.api.types import is_integer_dtype
 

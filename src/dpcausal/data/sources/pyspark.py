@@ -297,9 +297,9 @@ def _aggregates_in_order(expression: Any) -> bool:
 
 
 def _frames_in_order(expression: Any) -> bool:
-    """Return whether a window counts rows before or after its own, which are others where rows are tied."""
     if expression.getClass().getSimpleName() != "WindowExpression":
         return False
+    # Rows before or after a row are others where rows are tied.
     frame = expression.windowSpec().frameSpecification()
     parts = [frame.frameType(), frame.lower(), frame.upper()] if hasattr(frame, "frameType") else [frame]
     names = [one.getClass().getSimpleName() for one in parts]

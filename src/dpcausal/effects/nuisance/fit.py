@@ -302,7 +302,6 @@ class Fit:
 
 
 def _correlation(moments: JointMoments, columns: int) -> Reals:
-    """Return that of the confounders, which are the first columns after outcome and treatment."""
     correlation = np.clip(moments.correlation[FIRST:columns, FIRST:columns], -1.0, 1.0)
     constant = [place - FIRST for place in range(FIRST, columns) if is_constant(moments, place)]
     correlation[constant], correlation[:, constant] = 0.0, 0.0
