@@ -29,9 +29,10 @@ CLEAR = 0.05
 """Slopes are 0 where a test of that at such a level does not reject."""
 LEAST_OWN = 1e-6
 """Least eigenvalue that is taken of the products of the columns, as a part of the largest."""
-VARIES = 2.4
+VARIES, IN_ALL = 2.4, 4.0
 """Beforehand the effect varies along each direction of the columns by a deviation of so many times less than the spread
-of the scores: where columns are nearly collinear, noise is not taken for slopes."""
+of the scores: where columns are nearly collinear, noise is not taken for slopes.  For their error, so it does along all
+directions together."""
 
 
 def with_effect_line(
@@ -65,10 +66,10 @@ def with_effect_line(
     unsure = noise**2 + eigenvalues * lines.spread**2 / fit.count
     share_clear = max(0.0, 1 - float(chdtri(len(along), CLEAR)) / max(float(along**2 @ (1 / unsure)), 1e-300))
     root, varies = vectors / scales[:, None], eigenvalues * (lines.spread / VARIES) ** 2
-    weights = varies / (varies + unsure) / eigenvalues
-    slopes = share_clear * (root @ (weights * along))
+    slopes = share_clear * (root @ (varies / (varies + unsure) / eigenvalues * along))
+    varies = eigenvalues * (lines.spread / IN_ALL) ** 2 / len(along)
     of_columns = np.zeros(len(fit.whole.names) - FIRST + 1)
     of_columns[[place - FIRST for place in places]] = slopes[:-1]
     of_columns[-1] = slopes[-1] - float(slopes[:-1] @ middles)
-    covariance = (root * (weights * unsure / eigenvalues)) @ root.T
+    covariance = (root * (varies / (varies + unsure) * unsure / eigenvalues**2)) @ root.T
     return replace(lines, effect=of_columns, effect_covariance=covariance)
