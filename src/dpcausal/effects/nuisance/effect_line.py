@@ -31,8 +31,8 @@ LEAST_OWN = 1e-6
 """Least eigenvalue that is taken of the products of the columns, as a part of the largest."""
 VARIES, IN_ALL = 2.4, 4.0
 """Beforehand the effect varies along each direction of the columns by a deviation of so many times less than the spread
-of the scores: where columns are nearly collinear, noise is not taken for slopes.  For their error, so it does along all
-directions together."""
+of the scores: this shrinks slopes along nearly collinear columns.  For their error it varies so along all directions
+together."""
 
 
 def with_effect_line(
