@@ -30,9 +30,8 @@ CLEAR = 0.05
 LEAST_OWN = 1e-6
 """Least eigenvalue that is taken of the products of the columns, as a part of the largest."""
 VARIES, IN_ALL = 2.4, 4.0
-"""Beforehand the effect varies along each direction of the columns by a deviation of so many times less than the spread
-of the scores: this shrinks slopes along nearly collinear columns.  For their error it varies so along all directions
-together."""
+"""Beforehand the effect varies along each direction of the columns, by the spread of the scores over this number: this
+shrinks slopes along nearly collinear columns.  For their error it varies so along all directions together."""
 
 
 def with_effect_line(
