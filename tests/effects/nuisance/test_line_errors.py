@@ -30,7 +30,7 @@ def in_parts(rng: Any, cuts: Any, effects: Any) -> tuple[dict[str, Any], Any]:
 def shown(effects: Any, loss: Any, runs: int, draw: Any, **terms: Any) -> tuple[list[int], list[int]]:
     """Return how many intervals each group has, and how many of them hold its effect."""
     with_interval, holding = [0] * len(effects), [0] * len(effects)
-    for seed in range(100, 100 + runs):
+    for seed in range(runs):
         columns, group = draw(np.random.default_rng(seed), effects=effects, **terms)
         table = table_of(columns, SCHEMA | {"g": group}, loss)
         result = effect_of(table, loss, "aipw", seed, adjust=["x"], groups="g")

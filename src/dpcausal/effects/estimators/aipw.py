@@ -40,9 +40,10 @@ from dpcausal.effects.nuisance.design import (
     second_degree,
 )
 from dpcausal.effects.nuisance.effect_line import with_effect_line
-from dpcausal.effects.nuisance.fit import Fit, check_claims, check_lines
+from dpcausal.effects.nuisance.fit import FUNCTIONS, MOST_PAIRS, Fit, check_claims, check_lines
 from dpcausal.effects.nuisance.fit_check import Checked
 from dpcausal.effects.nuisance.line_errors import MOST_RELATIVE, LineErrors, line_errors
+from dpcausal.effects.nuisance.residual_sums import pair_functions_sensitivity
 from dpcausal.effects.nuisance.scores import (
     Nuisances,
     Scores,
@@ -156,6 +157,8 @@ class Aipw(SumsOverRows, EffectMethod):
                 f"and {LEAST_SIGNAL:g} is needed: about {rows} rows would be enough{or_epsilon}, or adjust for "
                 "fewer columns"
             )
+        widest = float(pair_functions_sensitivity(MOST_PAIRS, 2).bound)
+        check_noise(loss, d, n, most, widest, rho.part(LEAST_CHECK * FUNCTIONS))
         return self
 
     def proofs_of(self, question: EffectQuestion, loss: ApproxDP | ZCDP) -> tuple[str, ...]:
