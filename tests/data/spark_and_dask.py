@@ -134,8 +134,11 @@ def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) 
     before = person.orderBy("y").rowsBetween(Window.unboundedPreceding, 0)
     running, so_far = (counted.withColumn("x", one("id").over(before)) for one in (functions.sum, functions.count))
     of_longs = counted.withColumn("x", functions.avg("id").over(person))
+    today = rows.withColumn("x", functions.lit(" Now").cast("timestamp").cast("double"))
+    wide = counted.withColumn("x", functions.sum(functions.col("id").cast("decimal(38,0)")).over(person))
+    unsteady = (numbered, mean, nearest, running, so_far, of_longs, today, wide)
     for frame in (drawn, clock, nested, below, first, rows.sample(0.5, 1), rows.limit(3), rows.dropDuplicates(["x"]),
-                  numbered, mean, nearest, running, so_far, of_longs, drawn.cache()):  # fmt: skip
+                  *unsteady, drawn.cache()):  # fmt: skip
         with pytest.raises(SchemaError, match="make the table from a copy"):
             dpc.Table(frame, schema, ledger)
     with pytest.raises(SchemaError, match="make the table from a copy"):
@@ -143,7 +146,9 @@ def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) 
     assert dpc.Table(rows, schema, ledger).n == 9
     whole = spark.range(9).groupBy((functions.col("id") % 3).alias("k")).agg(functions.sum("id").alias("x"))
     assert dpc.Table(whole, schema, ledger).n == 3
-    for one in (functions.max("id").over(person), functions.rank().over(person.orderBy("id")),
+    dated = functions.lit("2026-01-01").cast("date") > functions.date_add(functions.lit("2026-01-02"), 1)
+    for one in (dated.cast("int"), functions.max("id").over(person), functions.rank().over(person.orderBy("id")),
+                functions.sum(functions.col("id").cast("decimal(28,0)")).over(person),
                 functions.avg(functions.col("id").cast("int")).over(person), functions.sum("id").over(person),
                 functions.count("id").over(person.orderBy("id"))):  # fmt: skip
         assert dpc.Table(counted.withColumn("x", one), schema, ledger).n == 9
@@ -247,15 +252,20 @@ def test_a_dask_query_that_computes_from_shuffled_rows_what_depends_on_their_ord
     firsts = frame.groupby("p").x.first(split_out=3).reset_index()
     sums = frame.groupby("p").x.sum(split_out=3).reset_index()
     within = frame.set_index("p").groupby("p").x.transform("first", meta=("x", float)).to_frame()
+    met = frame.merge(frame[["p"]], on="p")
+    places, chosen, located = met.reset_index(), met.query("index < 100"), met.loc[0:9]
+    side = dd.concat([met[["x"]], met[["i"]]], axis=1)
+    joined = met[["x"]].merge(met[["i"]], left_index=True, right_index=True)
     mapped = moved.map_partitions(lambda part: part.assign(x=part["x"].cumsum()), meta=rows.iloc[:0])
-    for query in (firsts, sums, within, mapped, frame.drop_duplicates("p")):
+    for query in (firsts, sums, within, mapped, frame.drop_duplicates("p"), places, chosen, located, side, joined):
         with pytest.raises(SchemaError, match="make the table from a copy"):
             dpc.Table(query, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     largest = frame.groupby("p").agg({"x": "max", "i": ["min", "count"]}, split_out=3)
     largest.columns = ["x", "least", "rows"]
     totals = frame.groupby("p").i.sum(split_out=3).reset_index().rename(columns={"i": "x"})
     first = frame.groupby("p").x.first().to_frame()
-    for query in (moved, largest.reset_index(), totals, frame.merge(frame[["p"]], on="p"), first):
+    queried, by_key = met.query("x >= 0"), met.set_index("i").reset_index()
+    for query in (moved, queried, by_key, largest.reset_index(), totals, frame.merge(frame[["p"]], on="p"), first):
         assert dpc.Table(query, schema, dpc.Ledger.in_memory(dpc.PureDP(1))).n >= 30
 
 

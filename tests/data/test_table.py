@@ -42,6 +42,7 @@ def test_the_limit_is_checked_before_a_lazy_frame_computes_its_columns(ledger: L
 
 REFUSALS: list[tuple[type[DpCausalError], dict[str, Any]]] = [
     *((ParameterError, {"max_rows": limit}) for limit in (0, -1, True, 1.5, "3")),
+    (ParameterError, {"person": "id", "max_rows": 2**27 + 1}),
     *((ParameterError, {"missing": rule}) for rule in ("dropped", None, True, 1, ["drop"])),
     (ParameterError, {"schema": {"x": Bounded(0, 1)}}), (ParameterError, {"ledger": None}),
     *((SchemaError, {"weight": weight}) for weight in (("w", 1.0), ("a\nb", 2.0), ("text", 8.0))),

@@ -14,7 +14,7 @@ import dpcausal as dpc
 from dpcausal import Ledger, PureDP
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError, MissingDependencyError, ParameterError
 from dpcausal.privacy.storage import store
-from dpcausal.privacy.storage.postgres import Lines
+from dpcausal.privacy.storage.postgres import Address, Lines
 from tests.commands import command
 from tests.privacy.kill_loops import STEP, kill, kill_loop, mount, race, release_then_spend, spend_then_release, start
 from tests.privacy.postgres import NEEDED, Server, programs, server
@@ -292,11 +292,19 @@ def test_a_ledger_in_a_schema_that_is_named_is_another_one_and_says_so(database:
     assert database.execute('SELECT count(*) FROM "Own Place".dpcausal_ledger') == [(1,)]
 
 
-@pytest.mark.parametrize("user", ["a:hunter%2", "a:hunter2/x", "a:[hunter2", "a:12?hunter2", "a:1#hunter2"])
+@pytest.mark.parametrize(
+    "user", ["a:hunter%2", "a:hunter2/x", "a:[hunter2", "a:12?hunter2", "a:1#hunter2", "a:1@hunter2", "a:1 hunter2"]
+)
 def test_an_address_that_is_misread_is_refused_without_its_password(user: str) -> None:
     with pytest.raises(ParameterError) as refused:
         Ledger.open(f"postgresql://{user}@127.0.0.1:1/postgres?ledger=x")
     assert refused.value.rule == "ledger-address" and "hunter" not in str(refused.value)
+
+
+def test_an_address_keeps_its_slashes_and_shows_all_that_names_the_database() -> None:
+    local = Address.of("postgresql:///trials?ledger=2026&dbname=b&password=hunter2")
+    assert local.database == "postgresql:///trials?dbname=b&password=hunter2"
+    assert str(local) == "postgresql:///trials?dbname=b&ledger=2026"
 
 
 @pytest.mark.parametrize("address", ["postgresql://localhost/db", "postgres://localhost/db?ledger=", "postgresql://"])

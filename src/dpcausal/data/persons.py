@@ -30,6 +30,9 @@ GROUPS = 1024
 MOST_ROWS = 2**20
 """Rows of one person that count in a sum, those of least hash: a float sum of that many stays exact enough."""
 
+MOST_HELD = 2**27
+"""Persons of one table: sums over more, in units of 2^-26, would not be exact as floats."""
+
 _FITS = {Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD}
 
 

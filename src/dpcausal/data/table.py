@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_declared, check_name, check_named
 from dpcausal.data.persons import (
+    MOST_HELD,
     check_id,
     check_max_rows_per_person,
     check_number,
@@ -61,7 +62,7 @@ class Table(Frozen):
     max_rows : int, optional
         The most rows, or with ``person`` persons, that may be brought into memory: a table of more is refused.  By
         default only a question that needs all rows at once is, above 20 million rows, before it spends; others sum
-        where the rows are.  How many rows a person has is private, and refuses nothing.
+        where the rows are.  How many rows a person has is private, and refuses nothing.  With ``person`` at most 2^27.
     person : str, optional
         Column with the person ID, a text or a whole number; it need not be in the schema.  Then a person
         is one record: the row of least hash counts, rows without an id do not.  ``n`` is the number of persons.
@@ -152,6 +153,8 @@ class Table(Frozen):
                 raise SchemaError("person must be the name of a column of the frame that has the ids")
             check_id(check_name(person), source.declared(person), ids)
             check_max_rows_per_person(max_rows_per_person)
+            if limit > MOST_HELD:
+                raise ParameterError(f"max_rows must be at most {MOST_HELD} where person is given", rule="max_rows")
         elif ids != "private" or max_rows_per_person is not None:
             raise ParameterError("ids and max_rows_per_person need persons", rule="persons", hint=Setting("person"))
         weighed = None if weight is None else checked_weight(weight, source)

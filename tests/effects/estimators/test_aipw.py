@@ -221,12 +221,15 @@ def test_public_numbers_predict_the_signal_within_30_percent_and_pay_for_it_wher
             assert predicted_signal(4, n, rho.part(share)) / result.signal_to_noise == pytest.approx(1, abs=0.3)
 
 
-def test_a_loss_whose_noise_cannot_be_drawn_is_refused_before_it_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", [dpc.methods.Aipw(), dpc.methods.BoostedAipw()], ids=lambda method: method.name)
+def test_a_loss_whose_noise_cannot_be_drawn_is_refused_before_it_is_spent(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = table_of(drawn(300), SCHEMA, LOSS)
     question = EffectQuestion.of(table, "a", "y", ["x"], None, "ate", None, None, 0.95)
-    monkeypatch.setattr(EffectQuestion, "n", 10**11)
+    monkeypatch.setattr(EffectQuestion, "n", 10**12)
     with pytest.raises(LossError, match="could not be drawn"):
-        dpc.methods.Aipw().plan(question, dpc.ZCDP(1e-10))
+        method.plan(question, dpc.ZCDP(1e-12))
 
 
 def test_rows_with_a_missing_value_are_left_out_and_its_moments_are_free_afterwards() -> None:

@@ -118,8 +118,27 @@ def _changes(frame: Any) -> bool:
         return True
     lowered = map(_name, frame.optimize(fuse=False).expr.walk())
     shuffles = any(re.search("Shuffle|HashJoin|BroadcastJoin|JoinRecursive", name) for name in lowered)
-    places = sum(_name(one) == "ResetIndex" for one in steps) > 1  # the second makes a column of the first's places
-    return shuffles and (places or not all(_by_row(one) or _without_order(one) for one in steps))
+    return shuffles and not all((_by_row(one) or _without_order(one)) and not _by_place(one) for one in steps)
+
+
+def _by_place(step: Any) -> bool:
+    """Return whether a step reads an index that may be the places of shuffled rows."""
+    name = _name(step)
+    if name == "Merge":
+        sides = ("left", "right")
+        return any(step.operand(f"{side}_index") and not _names_rows(step.operand(side)) for side in sides)
+    if name == "Concat":
+        return step.operand("axis") not in (0, "index")
+    named = name == "Query" and re.search(r"index|ilevel|level_", step.operand("_expr"))
+    read = name.startswith("Loc") or (name == "ResetIndex" and not step.operand("drop"))
+    return bool(named or read) and not _names_rows(step.operand("frame"))
+
+
+def _names_rows(frame: Any) -> bool:
+    """Return whether the index is made of what rows hold, or is that of rows as they were read."""
+    while _name(frame) not in ("ResetIndex", "Merge") and (_by_row(frame) or _name(frame) == "Projection"):
+        frame = frame.dependencies()[0]
+    return _steady_leaf(frame) or _name(frame) in _INDEXED
 
 
 def _without_order(step: Any) -> bool:
@@ -154,6 +173,10 @@ _STEADY = {*_PARTS, "FromPandas", "FromDelayed", "DelayedsExpr", "_DelayedExpr",
            "SemiMerge", "Shuffle", "RearrangeByColumn", "SetIndex", "SortValues", "Concat", "Count", "Size", "Min",
            "Max", "NUnique", "ValueCounts", "Any", "All", "Len"}  # fmt: skip
 """Steps that give the same rows whatever order they come in."""
+
+_INDEXED = {"SetIndex", "GroupbyAggregation", "ValueCounts", "Sum", "Count", "Size", "Min", "Max", "NUnique",
+            "Any", "All"}  # fmt: skip
+"""Steps whose index holds values, or names of columns."""
 
 _AGGREGATED = ("count", "size", "min", "max", "nunique")
 

@@ -7,6 +7,7 @@ fails to its logs, its event log and its pages.
 import importlib.util
 import os
 import pickle
+import re
 import sys
 import threading
 import zlib
@@ -58,6 +59,12 @@ _STEADY = {
 
 _EXACT_MEAN = {"tinyint", "smallint", "int"}
 """Spark adds whole numbers for a mean as doubles: those of so few bits are exact, as decimals are."""
+
+_SURE_DIGITS = 28
+"""The sum of decimals of at most this precision has ten more digits and does not overflow."""
+
+_CLOCK = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+"""Texts that Spark casts to the current date or time."""
 
 _RANKS = {"Rank", "DenseRank", "PercentRank"}
 """Functions of windows whose frame Spark writes as rows, but which are the same for rows that are tied."""
@@ -275,7 +282,8 @@ def _changes(frame: Any) -> bool:
             expressions = parts.pop()
             for place in range(expressions.size()):
                 one = expressions.apply(place)
-                if one.getClass().getSimpleName() in _CHANGES or _aggregates_in_order(one) or _frames_in_order(one):
+                changes = _aggregates_in_order(one) or _frames_in_order(one) or _casts_the_clock(one)
+                if one.getClass().getSimpleName() in _CHANGES or changes:
                     return True
                 parts.append(one.children())
         for below in (plan.children(), plan.subqueries()):
@@ -290,10 +298,23 @@ def _aggregates_in_order(expression: Any) -> bool:
     name = function.getClass().getSimpleName()
     if name not in ("Sum", "Average"):
         return name not in _STEADY
-    kind = function.child().dataType().simpleString()
-    if name == "Sum":
-        return kind in ("float", "double")
-    return kind not in _EXACT_MEAN and not kind.startswith("decimal")
+    kind = function.child().dataType()
+    text = kind.simpleString()
+    if text.startswith("decimal"):
+        return bool(kind.precision() > _SURE_DIGITS)
+    if name == "Sum":  # with TRY a sum that overflows is null, which depends on the order of rows
+        return text in ("float", "double") or function.evalMode().toString() == "TRY"
+    return text not in _EXACT_MEAN
+
+
+def _casts_the_clock(expression: Any) -> bool:
+    if expression.getClass().getSimpleName() != "Cast" or not expression.child().foldable():
+        return False
+    text, kind = expression.child(), expression.dataType().simpleString()
+    if text.dataType().simpleString() != "string" or not kind.startswith(("date", "timestamp")):
+        return False
+    literal = text.getClass().getSimpleName() == "Literal"
+    return not literal or bool(_CLOCK.match(str(text.value())))
 
 
 def _frames_in_order(expression: Any) -> bool:

@@ -23,11 +23,11 @@ from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterErr
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.sensitivity import Norm, Query, Unit
+from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.releases.counts import geometric_variance
 
 MOST_CELLS = 2**22
-MOST_ROWS, MOST_HELD = 2**34, 2**27
+MOST_ROWS = 2**34
 
 FINE = 64
 """Bins of one width, of the declared bounds or of a side of a cutoff."""
@@ -60,8 +60,8 @@ class CellSums(TableQuestion[NoisyCells]):
         question = cls(table, named, chosen, finer)
         if question.entries > MOST_CELLS:
             raise InfeasibleError(f"these columns make more than {MOST_CELLS} noisy sums, the most: name fewer columns")
-        if table.n > (MOST_ROWS if table.unit is Unit.ROW else MOST_HELD):
-            raise InfeasibleError(f"sums by cells are exact up to {MOST_ROWS} rows, or {MOST_HELD} persons")
+        if table.n > MOST_ROWS:
+            raise InfeasibleError(f"sums by cells are exact up to {MOST_ROWS} rows")
         return question
 
     @property

@@ -349,7 +349,7 @@ def _long(paths: NoisyPaths, enough: list[int]) -> bool:
 
     Asked only where rows were found to be longer than normal ones, which R was then made for.
     """
-    sizes = np.array([paths.counts[g] for g in enough] or [math.inf])
+    sizes = np.maximum([paths.counts[g] for g in enough] or [math.inf], 1.0)
     mu = math.sqrt(4.25) * paths.radius / paths.deviation if paths.deviation > 0 else math.inf
     if paths.radius < 1.2 * paths_radius(len(paths.spread), mu, paths.n / len(paths.cohorts)):
         return False

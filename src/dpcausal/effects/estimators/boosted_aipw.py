@@ -132,7 +132,9 @@ class BoostedAipw(SumsOverRows, EffectMethod):
         if loss.exact:
             return self
         (rho, _), d = shared(affordable_zcdp(loss), question.cluster is not None), len(design.names)
-        check_noise(loss, d, n, rho.part(MOMENTS), GRID * math.sqrt(2 * d), rho.part(SQUARES))
+        finest = FINER * LADDER[-1][0] * (d - FIRST) + (FINER * SIDE) ** 2 * len(design.pairs)
+        widest = float(pair_functions_sensitivity(finest, 2).bound)
+        check_noise(loss, d, n, rho.part(MOMENTS), widest, rho.part(CHECK))
         times = _shortfall(d, n, rho)
         if times > 1:
             raise InfeasibleError(

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from dpcausal.errors import LedgerDamagedError, LedgerError, MissingDependencyError, ParameterError
 from dpcausal.privacy.storage import store
@@ -37,7 +37,8 @@ SELECT set_config('lock_timeout', %s, true), set_config('idle_in_transaction_ses
 """
 """Without a path of its own each user's would be searched: two would spend one budget from two tables."""
 PUBLIC = "public"
-_MISREAD, _HOST = re.compile(r"%(?![0-9A-Fa-f]{2})"), re.compile(r"(\[[^\[\]@]*\]|[^:\[\]@]*)(:\d*)?")
+_PLACE = ("host", "hostaddr", "port", "dbname", "service")
+_MISREAD, _HOST = re.compile(r"%(?![0-9A-Fa-f]{2})|\s"), re.compile(r"(\[[^\[\]@]*\]|[^:\[\]@]*)(:\d*)?")
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,15 @@ class Address:
             parts = urlsplit(text)
             user, _, hosts = parts.netloc.rpartition("@")
             rest = parts.path + parts.fragment + ("" if user else parts.query)
-            readable = all(map(_HOST.fullmatch, hosts.split(","))) and not _MISREAD.search(text) and "@" not in rest
+            readable = all(map(_HOST.fullmatch, hosts.split(","))) and not _MISREAD.search(text)
+            readable = readable and "@" not in user + rest and not parts.fragment
         except ValueError:  # it has the text
             readable = False
         if not readable:
             raise ParameterError(
                 "the address of a ledger in a database cannot be read", argument="path", rule="ledger-address",
-                hint="write /, @, :, %, [ and ] in a user or password as %2F, %40, %3A, %25, %5B and %5D; or leave the "
-                "password out and keep it in ~/.pgpass",
+                hint="write /, @, :, %, #, [, ] and blanks in a user or password as %2F, %40, %3A, %25, %23, %5B, %5D "
+                "and %20; or leave the password out and keep it in ~/.pgpass",
             )  # fmt: skip
         settings = dict(parse_qsl(parts.query))
         ledger, schema = settings.pop("ledger", ""), settings.pop("schema", PUBLIC)
@@ -80,7 +82,9 @@ class Address:
                 "the address of a ledger in a database needs a name", argument="path", rule="ledger-name",
                 hint="write it as postgresql://host/database?ledger=name",
             )  # fmt: skip
-        return cls(urlunsplit(parts._replace(scheme="postgresql", query=urlencode(settings))), ledger, schema)
+        # Without a host ``urlunsplit`` would leave the slashes out.
+        query = f"?{urlencode(settings)}" if settings else ""
+        return cls(f"postgresql://{parts.netloc}{parts.path}{query}", ledger, schema)
 
     def has_password(self) -> bool:
         parts = urlsplit(self.database)
@@ -88,7 +92,7 @@ class Address:
 
     def __str__(self) -> str:
         parts = urlsplit(self.database)
-        settings = {name: value for name, value in parse_qsl(parts.query) if name in ("host", "hostaddr", "port")}
+        settings = {name: value for name, value in parse_qsl(parts.query) if name in _PLACE}
         host = parts.netloc.rpartition("@")[2]
         settings |= {} if self.schema == PUBLIC else {"schema": self.schema}
         return f"postgresql://{host}{parts.path}?{urlencode(settings | {'ledger': self.ledger}, safe='/')}"
@@ -196,5 +200,7 @@ def _lines_of(place: Address, *, read_only: bool = False) -> Iterator[Lines]:
     except psycopg.errors.UndefinedTable:
         raise _no_ledger(place) from None
     except psycopg.Error as error:
-        rule = (str(error) or type(error).__name__).splitlines()[0]
+        # What comes of no server may quote the address.
+        is_own = isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None
+        rule = "its address cannot be read" if is_own else (str(error) or type(error).__name__).splitlines()[0]
         raise LedgerError(f"ledger {place}: the database refused: {rule}; nothing was granted") from None
