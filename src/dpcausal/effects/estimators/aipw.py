@@ -360,7 +360,7 @@ def _answer(
             estimate, interval, reason = None, None, SMALL
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, interval, reason, share))
     times = math.hypot(whole.error, allowed) / max(whole.error, 1e-300)
-    hidden: tuple[str, ...] = (WIDE.format(times),) if allowed > whole.error > 0 else ()
+    hidden: tuple[str, ...] = (WIDE.format(times),) if ends and allowed > whole.error > 0 else ()
     if cut is not None:
         far, among = tally.farthest * tally.lines.spread, whole.unseen / whole.count
         hidden += (UNSEEN.format(cut=cut, count=whole.unseen, differ=among * cut, most=among * (far - cut)),)
