@@ -83,7 +83,8 @@ def test_a_folder_a_pattern_and_a_database_are_one_table(tmp_path: Path, expecte
 X = pl.LazyFrame({"x": [0.1, 0.2, 0.2], "y": [1, 2, 3]})
 CHANGING = [
     "SELECT Random ( ) AS x FROM range(9)", "SELECT 1.0 AS x FROM range(9) USING SAMPLE 3",
-    "SELECT epoch(now()) AS x FROM range(9)", *(f"FROM {name}" for name in ("one", "two", "made", "part", "beside")),
+    "SELECT epoch(now()) AS x FROM range(9)", "SELECT 1 / txid_current() AS x FROM range(9)",
+    *(f"FROM {name}" for name in ("one", "two", "made", "part", "beside")),
     "SELECT a.x, b.x AS y FROM still a POSITIONAL/**/JOIN still b",
     X.select(pl.col("x").shuffle()), X.select(pl.col("x").sample(2)), X.unique("x"),
     X.select(x=pl.col("x").rank(method="random") / 9),
