@@ -136,7 +136,8 @@ def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) 
     of_longs = counted.withColumn("x", functions.avg("id").over(person))
     today = rows.withColumn("x", functions.lit(" Now").cast("timestamp").cast("double"))
     wide = counted.withColumn("x", functions.sum(functions.col("id").cast("decimal(38,0)")).over(person))
-    unsteady = (numbered, mean, nearest, running, so_far, of_longs, today, wide)
+    tried = counted.withColumn("x", functions.try_sum("id").over(person))
+    unsteady = (numbered, mean, nearest, running, so_far, of_longs, today, wide, tried)
     for frame in (drawn, clock, nested, below, first, rows.sample(0.5, 1), rows.limit(3), rows.dropDuplicates(["x"]),
                   *unsteady, drawn.cache()):  # fmt: skip
         with pytest.raises(SchemaError, match="make the table from a copy"):
