@@ -1,4 +1,4 @@
-"""What public numbers foretell: a loss too small for its noise is refused unspent, and want of power is said."""
+"""What public numbers predict: a loss too small for its noise is refused unspent, and want of power is said."""
 
 from typing import Any
 

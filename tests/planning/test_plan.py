@@ -1,4 +1,4 @@
-"""Plans: what is foretold agrees with closed forms; n and ε that are sought give back what they were sought for."""
+"""Plans: what is predicted agrees with closed forms; n and ε that are sought give back what they were sought for."""
 
 import inspect
 import json
@@ -118,7 +118,7 @@ def test_with_much_loss_the_chance_is_that_of_a_rank_test(given: int, lost: floa
     assert free - lost - 0.03 < plan.accuracy < free + 0.01
 
 
-def test_blocks_that_each_see_little_are_foretold_as_they_are_found() -> None:
+def test_blocks_that_each_see_little_are_predicted_as_they_are_found() -> None:
     """200 sums of 8 terms against the formula: within five standard errors, a false alarm below 1e-6."""
     coins, n, loss = generator_from_seed(5), 1_000, dpc.PureDP(3)
     way = dpc.methods.Gcm(resamples=19, blocks=8)
@@ -133,7 +133,7 @@ def test_blocks_that_each_see_little_are_foretold_as_they_are_found() -> None:
     assert abs(found / tables - told) < 5 * math.sqrt(told * (1 - told) / tables)
 
 
-def test_a_direction_whose_blocks_all_agree_is_foretold_as_by_the_law_of_the_noise() -> None:
+def test_a_direction_whose_blocks_all_agree_is_predicted_as_by_the_law_of_the_noise() -> None:
     """Against the closed chance; 400 draws, within five standard errors."""
     loss, rows = dpc.PureDP(0.4), {name: np.zeros(2_000) for name in "xy"}
     question = Pair.of(factories.table(rows, dict.fromkeys(rows, dpc.Bounded(-1, 1)), loss), "x", "y", None, 0.1)
@@ -144,7 +144,7 @@ def test_a_direction_whose_blocks_all_agree_is_foretold_as_by_the_law_of_the_noi
     assert 0.2 < told < 0.9 and abs(found["x causes y"] / 400 - told) < 5 * math.sqrt(told * (1 - told) / 400)
 
 
-def test_the_correlation_that_is_foretold_shows_as_an_edge_about_four_times_in_five() -> None:
+def test_the_correlation_that_is_predicted_shows_as_an_edge_about_four_times_in_five() -> None:
     loss, n, runs = dpc.PureDP(1), 1_500, 40
     r, shown = dpc.plan("discover", n=n, loss=loss, columns=4, levels=2).accuracy, 0
     for seed in range(runs):
@@ -287,7 +287,7 @@ def test_the_help_of_a_task_shows_the_options_of_that_task_alone() -> None:
     ("said", "groups"),
     [({"share": 0.03}, None), ({"missing": 0.6}, None), ({"share": 0.1}, "site"), ({"spread": 0.1}, None)],
 )
-def test_a_plan_of_an_effect_foretells_what_the_run_gives(said: dict[str, float], groups: str | None) -> None:
+def test_a_plan_of_an_effect_predicts_what_the_run_gives(said: dict[str, float], groups: str | None) -> None:
     n, loss, halves = 10_000, dpc.PureDP(1), []
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "site": dpc.Levels(range(3)), "y": dpc.Bounded(0, 10)})
     asked = {"treatment": "a", "outcome": "y", "adjust": ["site"], "groups": groups}

@@ -153,7 +153,7 @@ def test_a_budget_that_is_not_the_ledgers_is_refused_and_a_report_states_that_of
     assert "records of 2027" in Path("report.registry.yaml").read_text()
 
 
-def test_a_question_that_is_not_foretold_says_why(study: Path) -> None:
+def test_a_question_that_is_not_predicted_says_why(study: Path) -> None:
     two = LINKED.replace('"smoker"', '["smoker", "sick"]').replace('"sick"\ngiven = ["age"]', '"age"\ngiven = []')
     written(two)
     found = dpc.Study.open(study).plan().questions[0]
