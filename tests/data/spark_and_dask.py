@@ -133,11 +133,12 @@ def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) 
     person, counted = Window.partitionBy("y"), spark.range(9).select((functions.col("id") % 3).alias("y"), "id")
     before = person.orderBy("y").rowsBetween(Window.unboundedPreceding, 0)
     running, so_far = (counted.withColumn("x", one("id").over(before)) for one in (functions.sum, functions.count))
-    of_longs = counted.withColumn("x", functions.avg("id").over(person))
+    of_longs, of_ints = (counted.withColumn("x", functions.avg(functions.col("id").cast(kind)).over(person))
+                         for kind in ("long", "int"))  # fmt: skip
     today = rows.withColumn("x", functions.lit(" Now").cast("timestamp").cast("double"))
     wide = counted.withColumn("x", functions.sum(functions.col("id").cast("decimal(38,0)")).over(person))
     tried = counted.withColumn("x", functions.try_sum("id").over(person))
-    unsteady = (numbered, mean, nearest, running, so_far, of_longs, today, wide, tried)
+    unsteady = (numbered, mean, nearest, running, so_far, of_longs, of_ints, today, wide, tried)
     for frame in (drawn, clock, nested, below, first, rows.sample(0.5, 1), rows.limit(3), rows.dropDuplicates(["x"]),
                   *unsteady, drawn.cache()):  # fmt: skip
         with pytest.raises(SchemaError, match="make the table from a copy"):
@@ -150,7 +151,7 @@ def test_a_query_whose_rows_are_known_to_change_is_refused(spark: SparkSession) 
     dated = functions.lit("2026-01-01").cast("date") > functions.date_add(functions.lit("2026-01-02"), 1)
     for one in (dated.cast("int"), functions.max("id").over(person), functions.rank().over(person.orderBy("id")),
                 functions.sum(functions.col("id").cast("decimal(28,0)")).over(person),
-                functions.avg(functions.col("id").cast("int")).over(person), functions.sum("id").over(person),
+                functions.avg(functions.col("id").cast("smallint")).over(person), functions.sum("id").over(person),
                 functions.count("id").over(person.orderBy("id"))):  # fmt: skip
         assert dpc.Table(counted.withColumn("x", one), schema, ledger).n == 9
 
@@ -257,8 +258,11 @@ def test_a_dask_query_that_computes_from_shuffled_rows_what_depends_on_their_ord
     places, chosen, located = met.reset_index(), met.query("index < 100"), met.loc[0:9]
     side = dd.concat([met[["x"]], met[["i"]]], axis=1)
     joined = met[["x"]].merge(met[["i"]], left_index=True, right_index=True)
+    renamed = met.rename_axis("place").query("place < 100")
+    divided = moved.repartition(npartitions=9).partitions[0:3]
     mapped = moved.map_partitions(lambda part: part.assign(x=part["x"].cumsum()), meta=rows.iloc[:0])
-    for query in (firsts, sums, within, mapped, frame.drop_duplicates("p"), places, chosen, located, side, joined):
+    for query in (firsts, sums, within, mapped, frame.drop_duplicates("p"), places, chosen, located, side, joined,
+                  renamed, divided):  # fmt: skip
         with pytest.raises(SchemaError, match="make the table from a copy"):
             dpc.Table(query, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     largest = frame.groupby("p").agg({"x": "max", "i": ["min", "count"]}, split_out=3)

@@ -302,9 +302,15 @@ def test_an_address_that_is_misread_is_refused_without_its_password(user: str) -
 
 
 def test_an_address_keeps_its_slashes_and_shows_all_that_names_the_database() -> None:
-    local = Address.of("postgresql:///trials?ledger=2026&dbname=b&password=hunter2")
-    assert local.database == "postgresql:///trials?dbname=b&password=hunter2"
+    local = Address.of("postgresql:///trials?ledger=2026&dbname=b&password=hunter+2")
+    assert local.database == "postgresql:///trials?dbname=b&password=hunter+2"
     assert str(local) == "postgresql:///trials?dbname=b&ledger=2026"
+
+
+def test_an_address_that_the_client_cannot_read_is_not_quoted() -> None:
+    with pytest.raises(LedgerError, match="nothing was granted") as refused:
+        Ledger.open("postgresql://127.0.0.1:1/postgres?ledger=x&hunter2=1")
+    assert "hunter" not in str(refused.value)
 
 
 @pytest.mark.parametrize("address", ["postgresql://localhost/db", "postgres://localhost/db?ledger=", "postgresql://"])

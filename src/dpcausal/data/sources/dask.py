@@ -118,26 +118,27 @@ def _changes(frame: Any) -> bool:
         return True
     lowered = map(_name, frame.optimize(fuse=False).expr.walk())
     shuffles = any(re.search("Shuffle|HashJoin|BroadcastJoin|JoinRecursive", name) for name in lowered)
-    return shuffles and not all((_by_row(one) or _without_order(one)) and not _by_place(one) for one in steps)
+    return shuffles and not all((_by_row(one) or _without_order(one)) and not _reads_places(one) for one in steps)
 
 
-def _by_place(step: Any) -> bool:
-    """Return whether a step reads an index that may be the places of shuffled rows."""
+def _reads_places(step: Any) -> bool:
     name = _name(step)
     if name == "Merge":
         sides = ("left", "right")
-        return any(step.operand(f"{side}_index") and not _names_rows(step.operand(side)) for side in sides)
+        return any(step.operand(f"{side}_index") and not _has_index_of_values(step.operand(side)) for side in sides)
     if name == "Concat":
         return step.operand("axis") not in (0, "index")
-    named = name == "Query" and re.search(r"index|ilevel|level_", step.operand("_expr"))
+    if name in ("Partitions", "PartitionsFiltered"):  # a partition is divided by place
+        return any(_name(one).startswith("Repartition") for one in step.walk())
+    names = ("index", "level_", *(str(one) for one in step._meta.index.names if one)) if name == "Query" else ()
+    named = any(one in step.operand("_expr") for one in names)
     read = name.startswith("Loc") or (name == "ResetIndex" and not step.operand("drop"))
-    return bool(named or read) and not _names_rows(step.operand("frame"))
+    return (named or read) and not _has_index_of_values(step.operand("frame"))
 
 
-def _names_rows(frame: Any) -> bool:
-    """Return whether the index is made of what rows hold, or is that of rows as they were read."""
+def _has_index_of_values(frame: Any) -> bool:
     while _name(frame) not in ("ResetIndex", "Merge") and (_by_row(frame) or _name(frame) == "Projection"):
-        frame = frame.dependencies()[0]
+        frame = next(iter(frame.dependencies()), None)
     return _steady_leaf(frame) or _name(frame) in _INDEXED
 
 

@@ -38,8 +38,8 @@ def in_turn(action: Callable[[], Result]) -> Result:
 
 
 _CHANGES = re.compile(
-    r"\b(random|(gen_random_)?uuid(v[47])?|nextval|now|today|get_current_time(stamp)?|transaction_timestamp|txid_current|getvariable"
-    r"|reservoir_quantile)\s*\(|\bage\s*\([^,()]*\)"
+    r"\b(random|(gen_random_)?uuid(v[47])?|nextval|now|today|get_current_time(stamp)?|transaction_timestamp"
+    r"|txid_current|getvariable|reservoir_quantile)\s*\(|\bage\s*\([^,()]*\)"
     r"|\b(tablesample|using\s+sample|current_timestamp|current_date|(current_)?local(time|timestamp)|current_time)\b",
     re.IGNORECASE,
 )

@@ -57,7 +57,7 @@ _STEADY = {
 }  # fmt: skip
 """Aggregates that no order of rows shows in; nor does it in a sum of what are no floats."""
 
-_EXACT_MEAN = {"tinyint", "smallint", "int"}
+_EXACT_MEAN = {"tinyint", "smallint"}
 """Spark adds whole numbers for a mean as doubles: those of so few bits are exact, as decimals are."""
 
 _SURE_DIGITS = 28

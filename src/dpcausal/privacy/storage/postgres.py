@@ -64,7 +64,7 @@ class Address:
         try:
             parts = urlsplit(text)
             user, _, hosts = parts.netloc.rpartition("@")
-            rest = parts.path + parts.fragment + ("" if user else parts.query)
+            rest = parts.path + ("" if user else parts.query)
             readable = all(map(_HOST.fullmatch, hosts.split(","))) and not _MISREAD.search(text)
             readable = readable and "@" not in user + rest and not parts.fragment
         except ValueError:  # it has the text
@@ -82,9 +82,9 @@ class Address:
                 "the address of a ledger in a database needs a name", argument="path", rule="ledger-name",
                 hint="write it as postgresql://host/database?ledger=name",
             )  # fmt: skip
-        # Without a host ``urlunsplit`` would leave the slashes out.
-        query = f"?{urlencode(settings)}" if settings else ""
-        return cls(f"postgresql://{parts.netloc}{parts.path}{query}", ledger, schema)
+        # As it was written: libpq takes a plus for itself, and needs the slashes where no host is named.
+        query = "&".join(one for one in parts.query.split("&") if one.split("=")[0] not in ("ledger", "schema"))
+        return cls(f"postgresql://{parts.netloc}{parts.path}{query and '?' + query}", ledger, schema)
 
     def has_password(self) -> bool:
         parts = urlsplit(self.database)
