@@ -25,7 +25,7 @@ def forged(
     """Write a ledger whose third line says what it must not; its hashes and their chain are in order."""
     spend = {"task": "t", "loss": first, "zcdp": None, "unit": "row", "column": "", "relation": "replace-one"}
     spend |= {"detail": {}, "once": {"seed": 7}, "caveats": "", "number": 1}
-    first_told = {"nonce": "", "budget": of, "unit": "row", "column": ""}
+    first_told = {"budget": of, "unit": "row", "column": ""}
     told = [("ledger", first_told), ("spend", spend)]
     told.append((kind, spend | {"loss": "PureDP(0.1)", "number": 2} | changes))
     lines: list[bytes] = []
@@ -116,7 +116,7 @@ DAMAGED: dict[str, Callable[[bytes], bytes]] = {
     "foreign bytes": lambda now: np.random.default_rng(1).bytes(20_000),
     "an unknown kind of line": lambda now: rewritten(now, b'"answer","number"', b'"gift","number"'),
     "two objects on a line": lambda now: rewritten(now[:-1] + b'{"other":0,"hash":""}\n', b"", b""),
-    "a newer format": lambda now: now.replace(b'"format":3', b'"format":4'),
+    "a newer format": lambda now: now.replace(b'"format":4', b'"format":5'),
 }
 """What is wrong with a file by itself."""
 

@@ -96,7 +96,7 @@ def test_a_script_of_a_few_lines_redoes_chain_and_sums_from_the_file_alone(direc
     assert found == head
     assert [record["kind"] for record in records] == ["ledger", *["spend"] * len(SUMS), "answer", "spend"]
     spends = [record for record in records if record["kind"] == "spend"]
-    told = [name for name in spends[0] if name not in ("kind", "detail", "once")]
+    told = [name for name in spends[0] if name not in ("kind", "nonce", "detail", "once")]
     for record, entry in zip(spends, entries, strict=True):
         assert [record[name] for name in told] == [getattr(entry, name) for name in told]
     assert sum(parts[0] for parts in sums.values()) == Fraction(totals.epsilon, 10**9)

@@ -1,5 +1,6 @@
 """The witness: a ledger that was cut short, put back, copied or lost is refused, and a kill in between is no damage."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import pytest
 
 from dpcausal import Ledger, PureDP
 from dpcausal.errors import LedgerDamagedError, LedgerError
+from dpcausal.privacy.storage import store
 from dpcausal.privacy.storage.lines import Account
 from dpcausal.privacy.storage.witness import Note
 from tests.commands import command
@@ -167,6 +169,42 @@ def test_a_witness_that_can_only_be_read_still_refuses(
         monkeypatch.setattr(os, "open", read_only)
         with pytest.raises(LedgerDamagedError):
             copy.charge(STEP, task="t")
+
+
+@pytest.mark.parametrize("fault", [TimeoutError("busy"), OSError(errno.ENOLCK, "no locks available")])
+def test_a_witness_that_cannot_be_locked_still_refuses(
+    path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch, fault: OSError
+) -> None:
+    """Seen to fail: a copy that was opened before the original went on could be spent from."""
+    spend(path)
+    shutil.copy(path, directory / "copy.ledger")
+    own = store._lock
+
+    def of_ledgers_only(file: Any, writing: bool = False) -> None:
+        if file.mode == "ab+":
+            raise fault
+        own(file, writing)
+
+    with Ledger.open(directory / "copy.ledger") as copy:
+        spend(path)
+        monkeypatch.setattr(store, "_lock", of_ledgers_only)
+        with pytest.raises(LedgerDamagedError):
+            copy.charge(STEP, task="t")
+
+
+def test_the_same_spend_after_a_restored_copy_has_another_fingerprint(path: Path, folder: Path) -> None:
+    """Seen to fail: within one minute, from one process, both lines were the same, and so were their hashes."""
+    old, heads = path.read_bytes(), set[str]()
+    for _ in range(3):
+        shutil.rmtree(folder, ignore_errors=True)
+        path.write_bytes(old)
+        spend(path)
+        heads.add(Ledger.open(path).head)
+    assert len(heads) == 3
+    path.write_bytes(old)
+    shutil.rmtree(folder)
+    with pytest.raises(LedgerDamagedError):
+        Ledger.open(path, heads.pop())
 
 
 def test_a_ledger_that_takes_the_place_of_one_that_had_spent_is_refused(path: Path, directory: Path) -> None:

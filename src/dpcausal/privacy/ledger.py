@@ -220,6 +220,7 @@ class Ledger(Uncopyable):
         spends, entries = Spends(), list[Entry]()
         self._open().read_anew(Account(), spends)
         for record, totals in spends:
+            del record["nonce"]
             members = record | {name: json_text(record[name]) for name in ("detail", "once")}
             entries.append(Entry(**members, cost=written_cost(record["loss"], record["zcdp"]), totals=totals))
         return entries

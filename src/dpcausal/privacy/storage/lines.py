@@ -30,15 +30,15 @@ from dpcausal.privacy.loss import Loss, NoPrivacy, loss_text, parse_loss
 from dpcausal.privacy.noise import public_name
 from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
 
-FORMAT = 3  # of the lines; others are refused
+FORMAT = 4  # of the lines; others are refused
 
 MEMBERS = {kind: members.split() for kind, members in {
     "ledger": "kind format at pid library nonce budget unit column previous hash",
-    "spend": "kind number at pid library task loss zcdp unit column relation detail once caveats previous hash",
-    "answer": "kind number at pid library answer previous hash",
-    "declaration": "kind at pid library unit column once previous hash",
-    "renewal": "kind at pid library budget reason previous hash",
-    "parts": "kind at pid library parts previous hash",
+    "spend": "kind number at pid library nonce task loss zcdp unit column relation detail once caveats previous hash",
+    "answer": "kind number at pid library nonce answer previous hash",
+    "declaration": "kind at pid library nonce unit column once previous hash",
+    "renewal": "kind at pid library nonce budget reason previous hash",
+    "parts": "kind at pid library nonce parts previous hash",
 }.items()}  # fmt: skip
 """What each kind of line holds, in this order."""
 
@@ -260,12 +260,16 @@ def declarations(once: Mapping[str, Any]) -> dict[tuple[str, str], str]:
 def first_line(budget: Loss, protects: PrivacyUnit) -> bytes:
     """Return the first line of a ledger; its hash is of this ledger alone, and names it."""
     declared = {"budget": loss_text(budget), "unit": protects.unit.value, "column": protects.column}
-    return sealed("ledger", {"nonce": public_name(), **declared})
+    return sealed("ledger", declared)
 
 
 def sealed(kind: str, members: Mapping[str, Any]) -> bytes:
-    """Return a line, with its line break: these members, the time to the minute, and the writing process."""
+    """Return a line, with its line break: these members, the time to the minute, and the writing process.
+
+    Its random ``nonce`` makes it unlike any other: the same spend after a copy or a restored file has another hash.
+    """
     stamp = {"at": datetime.now(UTC).isoformat(timespec="minutes"), "pid": os.getpid(), "library": _library()}
+    stamp["nonce"] = public_name()
     whole = {"kind": kind, "format": FORMAT, **stamp, "previous": "", **members}
     record = {name: whole[name] for name in MEMBERS[kind][:-1]}
     body = json.dumps(record, allow_nan=False, separators=(",", ":")).encode()[:-1]

@@ -62,7 +62,7 @@ class Witness:
 
     @contextmanager
     def held(self, lock: Lock) -> Iterator[Note]:
-        """Lend the witness while no other has it; where it cannot be written, what is noted goes nowhere."""
+        """Lend the witness while no other has it; one that cannot be written or locked is read all the same."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file: IO[bytes] = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+b", 0)
@@ -70,10 +70,11 @@ class Witness:
             yield Note(None, self.seen())
             return
         with file:
-            seen = None
-            with suppress(OSError):
+            try:
                 lock(file)
                 seen = _last(file)
+            except OSError:
+                seen = self.seen()
             yield Note(file, seen)
 
     def check(self, seen: Seen | None, account: Account) -> None:
