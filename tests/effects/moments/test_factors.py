@@ -319,3 +319,60 @@ def test_a_confounder_of_31_levels_leaves_an_effect_by_one_slope_with_an_interva
     assert len(held) >= 3 and sum(held) >= len(held) - 1
     assert all(abs(one.estimate - 0.5) < 0.2 for one in found) and found[0].adjusted_for == ("f",)
     assert len(found[0].balance) == 30
+
+
+def one_of_each(n: int, seed: int) -> dict[str, np.ndarray]:
+    """Return age, period and cohort = period - age, and a number that goes with age alone."""
+    rng = np.random.default_rng(seed)
+    age, period = rng.integers(0, 4, n), rng.integers(0, 3, n)
+    return {"age": age, "period": period, "cohort": period - age + 3, "x": rng.normal(size=n),
+            "y": np.clip(0.3 * age + rng.normal(size=n), -10, 10)}  # fmt: skip
+
+
+PERIODS = {
+    "y": dpc.Bounded(-10, 10), "x": dpc.Bounded(-5, 5), "age": dpc.Levels(range(4)), "period": dpc.Levels(range(3)),
+    "cohort": dpc.Levels(range(6)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", [dpc.ApproxDP(5, 1e-6), EXACT])
+def test_levels_that_determine_each_other_have_no_interval_and_leave_that_of_a_number(loss: Any) -> None:
+    """Seen to fail: coefficients that are not identified had intervals of ± 0.05."""
+    columns = one_of_each(20_000, 1)
+    fit = released(columns, loss, list(PERIODS), schema=PERIODS).ols(
+        "y", ["x", "age", "period", "cohort"], errors="homoscedastic"
+    )
+    steps = [one for one in fit.coefficients if one.reference is not None]
+    assert len(steps) == 3 + 2 + 5
+    assert all(one.interval is None and one.standard_error == np.inf for one in steps)
+    assert fit["x"].interval is not None and fit.some_reason
+    alone = released(columns, loss, list(PERIODS), schema=PERIODS).ols("y", ["age", "period"], errors="homoscedastic")
+    assert all(one.interval is not None for one in alone.coefficients)
+
+
+@pytest.mark.parametrize("loss", [dpc.ApproxDP(5, 1e-6), EXACT])
+def test_of_nested_levels_those_of_one_group_can_be_compared(loss: Any) -> None:
+    rng = np.random.default_rng(2)
+    state = rng.integers(0, 6, 50_000)
+    columns = {"y": np.clip(0.4 * state + rng.normal(size=50_000), -10, 10), "state": state, "region": state // 2}
+    schema = {"y": dpc.Bounded(-10, 10), "state": dpc.Levels(range(6)), "region": dpc.Levels(range(3))}
+    fit = released(columns, loss, list(schema), schema=schema).ols("y", ["state", "region"], errors="homoscedastic")
+    shown = {one.name: one.interval for one in fit.coefficients if one.interval is not None}
+    assert {"state = 1"} == set(shown) - {"intercept"} and covered([fit["state = 1"]], 0.4) == [True]
+
+
+@pytest.mark.parametrize("share", [0.9, 0.97])
+def test_levels_that_nearly_determine_each_other_are_unbiased_where_the_noise_shows_them_apart(share: float) -> None:
+    rng = np.random.default_rng(4)
+    n = 60_000
+    one = rng.integers(0, 4, n)
+    other = np.where(rng.random(n) < share, (one + 1) % 4, rng.integers(0, 4, n))
+    columns = {"y": np.clip(0.5 * one + 0.3 * other + rng.normal(size=n), -15, 15), "one": one, "other": other}
+    schema = {"y": dpc.Bounded(-15, 15), "one": dpc.Levels(range(4)), "other": dpc.Levels(range(4))}
+    fit = released(columns, dpc.ApproxDP(5, 1e-6), list(schema), schema=schema).ols(
+        "y", ["one", "other"], errors="homoscedastic"
+    )
+    for coefficient in fit.coefficients[:-1]:
+        factor, level = coefficient.name.split(" = ")
+        truth = (0.5 if factor == "one" else 0.3) * int(level)
+        assert abs(coefficient.estimate - truth) < 5 * coefficient.standard_error < 3

@@ -27,10 +27,10 @@ from dpcausal.data.table import Table
 from dpcausal.effects.clusters import SPREADS, ClusterVariance, group_sums, release_variances, shared
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, Noise, Shape, StreamedRows, noise_of
-from dpcausal.effects.moments.factors import Layout
+from dpcausal.effects.moments.factors import Layout, level_names
 from dpcausal.effects.moments.regression import forecast
 from dpcausal.effects.moments.release import JointMoments
-from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, level_names, line
+from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, line
 from dpcausal.effects.moments.sandwich import Sandwich, Step
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.privacy.budget import CallBudget

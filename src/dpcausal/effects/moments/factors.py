@@ -8,7 +8,7 @@ Proofs: ``adaptive.md``, of a shape that is public or released.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -25,6 +25,8 @@ LENGTH = 0.5
 of the error of levels and adds a tenth to that of slopes."""
 FLOOR, EXACT_FLOOR = 0.1, 1e-9
 """Levels of factors that determine each other, as far as the noise shows, leave no less of a direction than this."""
+HIDDEN = 3.0
+"""They determine each other where they leave less, within so many deviations of the noise."""
 LEAST_COUNT = 2.0
 """A level counts as so many deviations of its number at least."""
 QUANTILES = 4096
@@ -135,7 +137,8 @@ def _within(seen: Moments, layout: Layout, radius: float, n: int) -> tuple[Reals
                     independent + max(1 - noise / max(float((away**2 / products_of).sum()), 1e-300), 0.0) * away
                 )
     of_levels[np.diag_indices(len(totals))] = totals
-    inverse = level_inverse(of_levels, layout.sizes, deviation, EXACT_FLOOR, deviation)
+    along, lengths = level_directions(of_levels, layout.sizes, deviation, deviation)
+    inverse = (along / np.maximum(lengths, FLOOR)) @ along.T
     within = products[:p, p:] @ inverse
     both = np.hstack([np.eye(p), -within])
     products[p:, p:] = of_levels
@@ -147,8 +150,9 @@ def _within(seen: Moments, layout: Layout, radius: float, n: int) -> tuple[Reals
     return within, (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) + least)) @ vectors.T
 
 
-def level_inverse(products: Reals, sizes: tuple[int, ...], least: float, floor: float, ridge: float = 0.0) -> Reals:
-    """Return the inverse of Σ dd′ of columns of levels, each number at least ``least``.
+def level_directions(products: Reals, sizes: tuple[int, ...], least: float, ridge: float = 0.0) -> tuple[Reals, Reals]:
+    """Return U and the lengths l of Σ dd′ of columns of levels, each number at least ``least``: its inverse is
+    U diag(1/l) U′.
 
     All levels of a factor less all of another are 0 in every row: the inverse is 0 along that.
     """
@@ -164,8 +168,25 @@ def level_inverse(products: Reals, sizes: tuple[int, ...], least: float, floor: 
         null[after, place] = -roots[after]
     basis = np.linalg.qr(null, mode="complete")[0][:, null.shape[1] :]
     eigenvalues, vectors = np.linalg.eigh(basis.T @ scaled @ basis)
-    turned = (basis @ vectors) / roots[:, None]
-    return np.asarray((turned / np.maximum(eigenvalues, floor)) @ turned.T)
+    return np.asarray((basis @ vectors) / roots[:, None]), np.asarray(eigenvalues)
+
+
+def split_inverse(
+    rows: Reals, sums: Reals, sizes: tuple[int, ...], deviation: float, noise_of: Callable[[Reals], Reals]
+) -> tuple[Reals, Reals]:
+    """Return the inverse of moments of levels, ``rows`` of columns z, and the part of it along which levels determine
+    each other, as far as the noise shows: ``noise_of`` a vector of z is its covariance in the product with it."""
+    least = LEAST_COUNT * deviation * float((rows**2).max()) or EXACT_FLOOR * float(sums[-1, -1])
+    along, lengths = level_directions(rows @ sums[:-1, :-1] @ rows.T, sizes, least)
+    columns = np.append(along.T @ rows, np.zeros((len(lengths), 1)), axis=1)
+    noise = np.sqrt([one @ noise_of(one) @ one for one in columns])
+    lost = lengths < np.clip(HIDDEN * noise, EXACT_FLOOR, FLOOR)
+    along = along / np.sqrt(np.where(lost, FLOOR if deviation else EXACT_FLOOR, lengths))
+    return along @ along.T, along[:, lost] @ along[:, lost].T
+
+
+def level_names(factors: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(f"{one[0]} = {level}" for one in factors for level in one[1:])
 
 
 @dataclass(frozen=True)

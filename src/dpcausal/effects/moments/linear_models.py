@@ -63,7 +63,7 @@ class Centred:
         units = (release.halves[:, None] * release.spread)[places]
         lift, selection = release.about(units, factors), np.eye(len(release.names))[places]
         if factors:
-            levels, within = release.levels_of(factors)
+            levels, within, _ = release.levels_of(factors)
             of_levels = [place for factor in factors for place in release.layout.levels(factor)]
             selection[:, of_levels] -= units @ release.sums[:-1, :-1] @ levels.T @ within
         elif release.factors:  # all levels of one together are the constant

@@ -73,6 +73,12 @@ LOST = (
     "columns"
 )
 RARE = "too few rows of {} for this loss to show a number of its own: merge it with another level"
+UNDETERMINED = (
+    "levels of {} determine each other, as far as the noise shows, so that their coefficients cannot be separated: "
+    "leave one of these columns out"
+)
+UNSEPARATED = 0.02
+"""Levels determine a coefficient's level if such a share of its variance lies where they determine each other."""
 NOWHERE = 1e50
 """A step is of no use where what was shortened of it may be so many times its noise: it was not far enough out."""
 
@@ -261,8 +267,14 @@ def regress(
     rare = counted <= RESOLVED * release.deviation * float((fitted.lift[len(places) :] ** 2).max(initial=0.0))
     for place in range(len(few) if levels else 0):
         if place not in numbers:
-            lost = np.array(levels)[rare & (back[place, len(numbers) :] != 0)]
-            few[place] = RARE.format(release.names[lost[0]]) if len(lost) else "" if terms.homoscedastic else SPREAD
+            of_levels = back[place, len(numbers) :]
+            lost = np.array(levels)[rare & (of_levels != 0)]
+            along = float(of_levels @ fitted.lost @ of_levels)
+            if along > UNSEPARATED * float(of_levels @ inverse[len(numbers) :, len(numbers) :] @ of_levels):
+                few[place] = UNDETERMINED.format(", ".join(repr(one) for one, _ in reported.bases))
+                errors[place] = noises[place] = math.inf
+            else:
+                few[place] = RARE.format(release.names[lost[0]]) if len(lost) else "" if terms.homoscedastic else SPREAD
     centred = release.about((release.halves[:, None] * release.spread)[places], factors)
     robust = _robustness(centred @ release.sums @ centred.T / count)
     coefficients = tuple(

@@ -22,7 +22,7 @@ from dpcausal.effects.moments.adaptive import (
     final_moments,
     undetectable_tail,
 )
-from dpcausal.effects.moments.factors import EXACT_FLOOR, FLOOR, LEAST_COUNT, Layout, factor_moments, level_inverse
+from dpcausal.effects.moments.factors import Layout, factor_moments, level_names, split_inverse
 from dpcausal.effects.moments.sandwich import Sandwich
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
@@ -212,20 +212,18 @@ class ReleasedMoments(Release):
         starts = (self.layout.levels(factor)[0] for factor in range(len(self.factors)))
         return math.sqrt(max(self.radius**2 - sum((2 / self.spread[place, place]) ** 2 for place in starts), 0.0))
 
-    def levels_of(self, factors: Sequence[int]) -> tuple[Reals, Reals]:
-        """Return columns of levels as rows of columns z, and the inverse of their moments."""
+    def levels_of(self, factors: Sequence[int]) -> tuple[Reals, Reals, Reals]:
+        """Return columns of levels as rows of columns z, and the inverse of their moments as ``split_inverse`` does."""
         places = [place for factor in factors for place in self.layout.levels(factor)]
         rows = (self.halves[:, None] * self.spread)[places]
-        least, floor = (LEAST_COUNT * self.deviation * float((rows**2).max()), FLOOR) if self.deviation else (
-            EXACT_FLOOR * self.count, EXACT_FLOOR)  # fmt: skip
         sizes = tuple(self.layout.sizes[factor] for factor in factors)
-        return rows, level_inverse(rows @ self.sums[:-1, :-1] @ rows.T, sizes, least, floor)
+        return rows, *split_inverse(rows, self.sums, sizes, self.deviation, self.noise_of)
 
     def about(self, rows: Reals, factors: Sequence[int] = ()) -> Reals:
         """Return rows of columns z about their means, or those within levels of factors; the constant is last."""
         if not factors:
             return np.column_stack([rows, -rows @ self.sums[:-1, -1] / self.count])
-        levels, inverse = self.levels_of(factors)
+        levels, inverse, _ = self.levels_of(factors)
         return np.column_stack([rows - rows @ self.sums[:-1, :-1] @ levels.T @ inverse @ levels, np.zeros(len(rows))])
 
     def within(self) -> Self:
@@ -354,10 +352,6 @@ class ReleasedMoments(Release):
         )  # fmt: skip
 
 
-def level_names(factors: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    return tuple(f"{one[0]} = {level}" for one in factors for level in one[1:])
-
-
 @dataclass(frozen=True)
 class Line:
     """Slopes about the released middle, the constant last; moments of outcome, regressors and constant.  Where factors
@@ -370,6 +364,8 @@ class Line:
     residual: float
     free: float
     """Rows that count, less terms."""
+    lost: Reals
+    """The part of the inverse along which levels determine each other."""
 
     def noise(self, release: ReleasedMoments) -> Reals:
         """Return the covariance that the noise of the moments has in the slopes."""
@@ -384,7 +380,8 @@ def line(release: ReleasedMoments, outcome: str, regressors: tuple[str, ...]) ->
     numbers = [name for name in regressors if name in release.names]
     places, w = [release.names.index(name) for name in (outcome, *numbers)], len(numbers)
     # About the released middle, in the columns' units: slopes do not depend on it.
-    rows, within = release.levels_of(factors) if factors else (np.zeros((1, len(release.names))), np.zeros((0, 0)))
+    none = np.zeros((0, 0))
+    rows, within, lost = release.levels_of(factors) if factors else (np.zeros((1, len(release.names))), none, none)
     lift = np.zeros((len(places) + len(rows), len(release.names) + 1))
     lift[: w + 1, :-1], lift[w + 1 :, :-1] = (release.halves[:, None] * release.spread)[places], rows
     lift[-1, -1] = float(not factors)
@@ -397,4 +394,4 @@ def line(release: ReleasedMoments, outcome: str, regressors: tuple[str, ...]) ->
     slopes = inverse @ moments[1:, 0]
     contrast = np.concatenate([[1.0], -slopes])
     free = max(release.count - len(slopes) + max(len(factors) - 1, 0), 1.0)
-    return Line(slopes, moments, lift, inverse, max(float(contrast @ moments @ contrast), 0.0) / free, free)
+    return Line(slopes, moments, lift, inverse, max(float(contrast @ moments @ contrast), 0.0) / free, free, lost)
