@@ -82,12 +82,15 @@ class AdjustedPaths(NoisyPaths):
         The places of the cohorts that had enough persons.
     left : float array
         Of each pair of a cohort and a period, in units of the width, the error that the noise of lines leaves.
+    chance : float array
+        Likewise the error that chance in lines leaves.
     """
 
     kind: ClassVar[str] = "adjusted-paths"
 
     compared: tuple[int, ...] = ()
     left: Reals = field(default_factory=lambda: np.zeros(0))
+    chance: Reals = field(default_factory=lambda: np.zeros(0))
 
     def did(self, *, control: str | None = None, coverage: float = 0.95) -> GroupTimeEffects:
         """Return as ``NoisyPaths.did`` does; the scores are those of the call's own control."""
@@ -128,9 +131,10 @@ class AdjustedPaths(NoisyPaths):
                 effects[pair] = self.width * (means[pair[0], column] - most * totals[those, column].sum() / weight)
         return effects
 
-    def more_errors(self, controls: dict[Pair, list[int]]) -> Reals:
-        left = dict(zip(self.layout.pairs, self.left, strict=True))
-        return self.width * np.array([left[pair] for pair in controls])
+    def more_errors(self, controls: dict[Pair, list[int]]) -> tuple[Reals, Reals]:
+        of_pairs = dict(zip(self.layout.pairs, np.transpose([self.left, self.chance]), strict=True))
+        left, chance = np.reshape([of_pairs[pair] for pair in controls], (-1, 2)).T
+        return self.width * left, self.width * chance
 
     @classmethod
     def _own_fields(
@@ -141,5 +145,5 @@ class AdjustedPaths(NoisyPaths):
         if len(names) < 4 or not {*compared} <= {*range(len(starts))}:
             raise form.refuse("starts")
         layout = Layout.of(starts, periods, compared, control)
-        left = form.arrays({"left": (len(layout.pairs),)})
-        return layout.columns, {"control": control, "compared": compared, **left}
+        errors = form.arrays(dict.fromkeys(("left", "chance"), (len(layout.pairs),)))
+        return layout.columns, {"control": control, "compared": compared, **errors}

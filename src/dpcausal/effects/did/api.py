@@ -20,7 +20,7 @@ from dpcausal.effects.did.release import LEAST_RATIO, NoisyPaths
 from dpcausal.effects.did.result import GroupTimeEffects
 from dpcausal.effects.did.rounds import FIRST_TAIL, CohortSums, Rounds, deviation_of
 from dpcausal.effects.moments import adaptive
-from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST_TAIL, noise_of, tail_radius
+from dpcausal.effects.moments.adaptive import HISTOGRAM, lines_radius, noise_of, tail_radius
 from dpcausal.effects.question import CLUSTERED, independence_caveat
 from dpcausal.errors import FenceError, InfeasibleError, LossError
 from dpcausal.mechanisms.gate import book_exact
@@ -126,7 +126,8 @@ def _last(question: DidQuestion) -> Fraction:
 
 def _radius(question: DidQuestion, rho: ZCDP, n: int) -> float:
     mu = math.sqrt(2 * rho.part(_last(question)).rho)
-    return adaptive.paths_radius(len(question.design.times) - 1, mu, n / len(question.design.cohorts))
+    radius = lines_radius if question.adjust else adaptive.paths_radius
+    return radius(len(question.design.times) - 1, mu, n / len(question.design.cohorts))
 
 
 def _deviation(question: DidQuestion, radius: float, loss: ZCDP, n: int) -> float:
@@ -139,7 +140,7 @@ def _suffices(question: DidQuestion, rho: ZCDP, n: int, squares: bool, signal: f
     if question.adjust:
         # Lines and weights are learnt, of moments that must exceed their noise.
         columns = len(question.design.times) - 1 + question.covariates(squares)
-        longest = tail_radius(columns, LAST_TAIL)
+        longest = lines_radius(columns, math.sqrt(2 * rho.part(MOMENTS).rho), size)
         noise = _deviation(question, longest, rho.part(MOMENTS), n) * longest * math.sqrt(columns)
         if size < signal * noise:
             return False

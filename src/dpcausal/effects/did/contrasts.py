@@ -31,13 +31,13 @@ class CohortContrasts:
     """All ATT(g, t), then their means, with their covariance and that of the noise.
 
     ``single`` makes the effects of counts and sums by cohort; ``deviations`` are those of the noise of both, ``more``
-    the errors of the effects that the sums do not show; ``gradient``, shape (cohorts, effects, 1 + d), is that by
-    counts and sums.
+    and ``chance`` the errors of the effects, of noise and of chance, that the sums do not show; ``gradient``, shape
+    (cohorts, effects, 1 + d), is that by counts and sums.
     """
 
     def __init__(
         self, single: Callable[[Any, Any], dict[Pair, Any]], counts: Reals, sums: Reals, squares: Reals,
-        deviations: Reals, enough: list[int], means: list[list[Pair]], more: Reals,
+        deviations: Reals, enough: list[int], means: list[list[Pair]], more: Reals, chance: Reals,
     ) -> None:  # fmt: skip
         cohorts, d = sums.shape
 
@@ -59,11 +59,12 @@ class CohortContrasts:
                     moved_counts[g] += 1j * step
                 gradient[g, :, entry] = np.imag(answers(moved_counts, moved_sums)) / step
         self.covariance, self.noise = np.zeros((size, size)), np.zeros((size, size))
-        own = dict(zip(single(counts, sums), more, strict=True))
-        whole = [sum(counts[g] * own[g, t] for g, t in mean) / sum(counts[g] for g, _ in mean) for mean in means]
-        left = np.array([*more, *whole])
-        self.covariance += np.outer(left, left)
-        self.noise += np.outer(left, left)
+        for errors, parts in ((more, (self.covariance, self.noise)), (chance, (self.covariance,))):
+            own = dict(zip(single(counts, sums), errors, strict=True))
+            whole = [sum(counts[g] * own[g, t] for g, t in mean) / sum(counts[g] for g, _ in mean) for mean in means]
+            left = np.array([*errors, *whole])
+            for part in parts:
+                part += np.outer(left, left)
         outer = {g: np.outer(sums[g], sums[g]) / counts[g] for g in enough}
         several = [g for g in enough if counts[g] >= LEAST_VARIANCE]
         self.pooled = bool(several)

@@ -37,6 +37,9 @@ HEAVIEST, LARGEST_TILT, MOST_LONG_PATHS, MOST_LONGER = 5.0, 3.0, 0.1, 0.02
 LEAST_SPREAD, CLEARLY = 0.5, 2.0
 """Along no direction covariates count as spread by less, of 1; weights move where the square of the distance of the
 means is so many times that of the noise."""
+SEEN, FAR = 4.0, 3.0
+"""Lines count a spread of at least so many times √p deviations of the noise, twice the norm of noise; along another
+direction a slope is not known, which intervals count if means differ by so many deviations of the noise."""
 WIDER = 2.5
 """What the noise of lines leaves counts so many times in the interval: measured, with squares of covariates."""
 BALANCES = 2
@@ -69,13 +72,31 @@ class Models:
     gaps: Reals
     """Of each set the mean square of how far the weighted controls' covariates may still be from the cohort's."""
     slope_noise: Reals
-    """Of each pair the deviation of the noise of its line's slopes."""
+    """Of each pair the deviation of the noise of its line's slopes, and of those that noise hides."""
+    chance: Reals
+    """Of each pair the most variance that chance in its line adds, for each unit that means are apart."""
+    apart: Reals
+    """Of each set the square of how far the means were found apart before the weights last moved."""
 
     @property
     def left(self) -> Reals:
         """Of each pair the deviation of what the noise of the line leaves, as weights do not balance exactly."""
-        lightened = (MOST_LONGER * self.heaviest / 2) ** 2
-        return np.asarray(WIDER * self.slope_noise * np.sqrt(self.gaps[list(self.layout.set_of)] + lightened))
+        return np.asarray(WIDER * self.slope_noise * np.sqrt((self.gaps + self.lightened)[list(self.layout.set_of)]))
+
+    @property
+    def chance_left(self) -> Reals:
+        """Of each pair the deviation of what chance in the line leaves.
+
+        With r the controls' residuals, v their weights of mean 1 and h how far these leave their mean from the
+        cohort's m, an effect errs by −h′(β̂ − β) − mean of v r, whose variance is
+        σ²/n (E v² + 2 h′S⁻¹(m − mean of b) − h′S⁻¹h): scores show the first term, the second has a bound here.
+        """
+        return np.asarray(np.sqrt(self.chance * np.sqrt(self.apart + self.lightened)[list(self.layout.set_of)]))
+
+    @property
+    def lightened(self) -> float:
+        """The square of how far lighter controls may move a mean."""
+        return float((MOST_LONGER * self.heaviest / 2) ** 2)
 
     def cut(self, b: Reals) -> Reals:
         """Return covariates shortened, each row from itself alone."""
@@ -129,8 +150,8 @@ def released_scores(
     d, columns = steps.shape[1], np.hstack([steps, covariates])
     shape = rounds.shaped(columns, SHAPING)
     shape = rounds.centred(shape, columns, CENTRES)
-    radius = rounds.reach(shape, columns, rounds.least_radius(columns.shape[1], MOMENTS), LENGTHS, columns.shape[1],
-                          MOST_LONG_PATHS)  # fmt: skip
+    least = rounds.least_radius(columns.shape[1], MOMENTS)
+    radius = rounds.reach(shape, columns, least, LENGTHS, columns.shape[1], MOST_LONG_PATHS)
     sums = rounds.summed(shape, columns, radius, MOMENTS)
     noisy = sums.deviation * math.sqrt(2) / sums.radius
     least = max(LEAST_COUNT, LEAST_RATIO * noisy) if rounds.rho else 1e-9
@@ -146,7 +167,9 @@ def released_scores(
     if rounds.rho is not None:
         length = np.sqrt(rounds.squared_lengths(shape, rows))
         rows = scores(rounds, models, steps, b, np.minimum(1.0, radius / np.maximum(length, 1e-300)))
-    return rounds.summed(shape, rows, radius, SCORES), {"compared": compared, "left": models.left}
+    return rounds.summed(shape, rows, radius, SCORES), {
+        "compared": compared, "left": models.left, "chance": models.chance_left,
+    }  # fmt: skip
 
 
 def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, noisy: bool) -> Models:
@@ -167,35 +190,46 @@ def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, no
     to_b = np.eye(d + p)
     to_b[d:, d:] = whitening
     origin = np.concatenate([np.zeros(d), middle])
-    steps, slopes, tilts, centres, gaps, slope_noise = [], [], [], [], [], np.zeros(len(layout.pairs))
+    steps, slopes, tilts, centres, gaps = [], [], [], [], []
+    slope_noise, chance = np.zeros((2, len(layout.pairs)))
     for g, those in layout.sets:
         counts = sums.counts[list(those)]
         mean = counts @ means[list(those)] / counts.sum()
         second = np.einsum("c,cij->ij", counts, seconds[list(those)]) / counts.sum()
         covariance = to_b @ (second - np.outer(mean, mean)) @ to_b.T
         values, axes = np.linalg.eigh((covariance[d:, d:] + covariance[d:, d:].T) / 2)
-        values = np.maximum(values, LEAST_SPREAD if noisy else max(float(values.max(initial=0.0)) * 1e-12, 1e-6))
-        slope = axes @ np.diag(1 / np.maximum(values, 1e-300)) @ axes.T @ covariance[d:, :d]
+        size = counts.sum()
+        entry = sums.deviation * sums.radius / size
+        # A larger floor than noise needs would bias the line along directions in which controls vary little.
+        floor = min(SEEN * entry * math.sqrt(p), LEAST_SPREAD) if noisy else float(values.max(initial=0.0)) * 1e-12
+        floor = max(floor, 1e-6)
+        unseen = values < floor
+        values[unseen] = LEAST_SPREAD if noisy else floor
+        along = axes.T @ covariance[d:, :d]
+        slope = axes @ (along / values[:, None])
         own, other = to_b @ (means[g] - origin), to_b @ (mean - origin)
         tilt = own[d:] - other[d:]
         tilts.append(tilt * min(1.0, LARGEST_TILT / max(float(np.linalg.norm(tilt)), 1e-300)))
         steps.append(other[:d] - other[d:] @ slope)
         slopes.append(slope)
         centres.append(own[d:])
-        size = counts.sum()
-        entry = sums.deviation * sums.radius / size
         away = sums.deviation**2 * (size**-2.0 + max(sums.counts[g], 1.0) ** -2.0) + entry**2 * float(tilt @ tilt)
         gaps.append(p * away)
         columns = layout.pairs_of(len(gaps) - 1)
         matrix = changes(layout, starts, columns, d)
-        inverse = float((np.maximum(values, LEAST_SPREAD) ** -2.0).mean())
-        slope_noise[columns] = entry * np.sqrt(inverse * np.maximum(np.diag(matrix @ covariance[:d, :d] @ matrix.T), 0))
+        of_steps = np.maximum(np.diag(matrix @ covariance[:d, :d] @ matrix.T), 0.0)
+        noise = entry**2 * of_steps
+        unknown = unseen & ((axes.T @ tilt) ** 2 > FAR**2 * away / LEAST_SPREAD)
+        wrong = noisy * ((along[unknown] @ matrix.T) ** 2 + noise).sum(axis=0) / floor**2
+        slope_noise[columns] = np.sqrt(noise * float((values**-2.0).mean()) + wrong)
+        left = np.maximum(of_steps - np.diag(matrix @ covariance[:d, d:] @ slope @ matrix.T), 0.0) * noisy / size
+        chance[columns] = 2 * left * np.linalg.norm(axes.T @ tilt / values)
     levels = [float(tilt @ tilt) / 2 for tilt in tilts]
     longest = tail_radius(p, COVARIATE_TAIL) if noisy else math.inf
     return Models(
         layout, starts, middle, whitening, longest, np.array(steps).reshape(-1, d), np.array(slopes).reshape(-1, p, d),
         np.array(centres).reshape(-1, p), np.array(tilts).reshape(-1, p), np.array(levels), np.array(gaps),
-        slope_noise,
+        slope_noise, chance, np.zeros(len(gaps)),
     )  # fmt: skip
 
 
@@ -224,7 +258,7 @@ def balanced(rounds: Rounds, models: Models, b: Reals) -> Models:
         rows[here, own.start + 1 : own.stop] = weights[here, None] * away[here] / root
     shape = Shape(np.zeros((rounds.number, rows.shape[1])), np.eye(rows.shape[1]))
     sums = rounds.summed(shape, rows, models.heaviest, BALANCE / BALANCES)
-    tilts, levels, gaps = [], [], []
+    tilts, levels, gaps, apart = [], [], [], []
     for place, (g, those) in enumerate(layout.sets):
         blocks = sums.sums.reshape(rounds.number, -1, p + 1)
         total, count = root * blocks[list(those), place].sum(axis=0), max(float(sums.counts[list(those)].sum()), 1.0)
@@ -238,8 +272,12 @@ def balanced(rounds: Rounds, models: Models, b: Reals) -> Models:
         step = axes @ (axes.T @ moved / np.clip(values, LEAST_SPREAD, None))
         tilts.append(models.tilts[place] - step * clear * (1 - noise / size) / max(1.0, size**0.5))
         gaps.append(noise + size / 4 if clear else max(size - noise, models.gaps[place]))
+        apart.append(size)
         levels.append(models.levels[place] - math.log(weight / max(count, 1.0)))
-    return replace(models, tilts=np.array(tilts).reshape(-1, p), levels=np.array(levels), gaps=np.array(gaps))
+    return replace(
+        models, tilts=np.array(tilts).reshape(-1, p), levels=np.array(levels), gaps=np.array(gaps),
+        apart=np.array(apart),
+    )  # fmt: skip
 
 
 def _balanced_exactly(rounds: Rounds, models: Models, b: Reals) -> Models:

@@ -178,12 +178,12 @@ class NoisyPaths(Release):
             effects[g, t] = change[g] - (counts[others] @ change[others]) / counts[others].sum()
         return effects
 
-    def more_errors(self, controls: dict[Pair, list[int]]) -> Reals:
-        """Return of each pair the error that the sums do not show."""
+    def more_errors(self, controls: dict[Pair, list[int]]) -> tuple[Reals, Reals]:
+        """Return of each pair the error of noise and of chance that the sums do not show."""
         counts = np.where([g in self.enough for g in range(len(self.counts))], self.counts, 1.0)
         estimates, whole = (self.effects(counts, sums, controls) for sums in
                         (self.sums, self.sums + counts[:, None] * self.biases))  # fmt: skip
-        return np.array([abs(whole[pair] - estimates[pair]) for pair in controls])
+        return np.array([abs(whole[pair] - estimates[pair]) for pair in controls]), np.zeros(len(controls))
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
@@ -245,7 +245,7 @@ class Comparisons(NamedTuple):
         deviations = np.array([paths.count_noise, *[paths.deviation] * paths.sums.shape[1]])
         contrasts = CohortContrasts(
             lambda counts, sums: paths.effects(counts, sums, controls), paths.counts, paths.sums, paths.squares,
-            deviations, enough, means, paths.more_errors(controls),
+            deviations, enough, means, *paths.more_errors(controls),
         )  # fmt: skip
         first, whole, of_events, last = (slice(*both) for both in pairwise(ends))
         return cls(enough, controls, names, (first, whole, of_events, last), contrasts)

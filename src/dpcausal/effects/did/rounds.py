@@ -83,10 +83,10 @@ class Rounds:
     rho: ZCDP | None
 
     def least_radius(self, columns: int, share: Fraction) -> float:
-        """Return the length that rows are shortened to where they are as normal ones: public."""
+        """Return the length that rows with covariates are shortened to where they are as normal ones: public."""
         if self.rho is None:
             return 1.0
-        return adaptive.paths_radius(columns, math.sqrt(2 * self.rho.part(share).rho), self.n / self.number)
+        return adaptive.lines_radius(columns, math.sqrt(2 * self.rho.part(share).rho), self.n / self.number)
 
     def shaped(self, columns: Reals, shaping: Fraction) -> Shape:
         """Return the middle of rows of [−1, 1] and their shape; a twentieth of ρ is for their size."""

@@ -40,6 +40,8 @@ BLUR, TAKEN = 1.75, (0.6, 0.05)
 least direction loses so many norms, and so many more a column.  Measured."""
 PATHS_GROWTH = 0.03
 """Likewise of paths: R² ≥ 0.03 μ² of a cohort's persons."""
+LINES_GROWTH = 0.1
+"""Likewise of paths with covariates, R² ≥ μ √size / 10: the noise of slopes is in R², and falls with persons and μ."""
 SCALES = 48
 """Bins of ``scale_histograms``: the k-th holds |u| of [2^(−(k+1)/2), 2^(−k/2)), the last all below."""
 WHOLE = 2**20
@@ -231,6 +233,11 @@ def predicted_signal(columns: int, n: int, loss: ZCDP) -> float:
 def paths_radius(columns: int, mu: float, size: float) -> float:
     """Return the length that rows of paths are shortened to, where they are as normal ones, in cohorts of a size."""
     return max(tail_radius(columns, LAST_TAIL), math.sqrt(PATHS_GROWTH * size) * mu)
+
+
+def lines_radius(columns: int, mu: float, size: float) -> float:
+    """Return likewise the length of rows with covariates, whose squares give slopes."""
+    return max(tail_radius(columns, LAST_TAIL), math.sqrt(LINES_GROWTH * mu * math.sqrt(size)))
 
 
 def shrinkage(columns: int, radius: float) -> float:
