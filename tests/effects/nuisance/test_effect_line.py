@@ -9,6 +9,7 @@ import statsmodels.api as sm
 import dpcausal as dpc
 from dpcausal.effects.estimators import aipw
 from dpcausal.effects.nuisance import effect_line
+from dpcausal.effects.nuisance.design import FIRST
 from dpcausal.effects.nuisance.effect_line import with_effect_line
 from tests.effects.tables import EXACT, covered, effect_of, table_of
 
@@ -51,6 +52,32 @@ def test_intervals_hold_and_estimates_are_near_where_the_effect_differs(
     holds = covered(results, truth)
     assert len(holds) >= 50 and np.mean(holds) >= 0.87  # 0.81 and 0.76 with one effect for all
     assert np.sqrt(np.mean([(one.estimate - truth) ** 2 for one in results])) < error
+
+
+def by_rare_level(seed: int, share: float = 0.05, n: int = 20_000) -> dict[str, Any]:
+    """The effect is 0.3, and 1.3 at the level with this share."""
+    rng = np.random.default_rng(seed)
+    x, v = rng.normal(size=n).clip(-4, 4), (rng.random(n) < share).astype(int)
+    a = (rng.random(n) < 1 / (1 + np.exp(-0.6 * x - 0.5 * v))).astype(int)
+    return {"x": x, "v": v, "a": a, "y": np.clip((0.3 + v) * a + 0.7 * x + 0.5 * v + rng.normal(size=n), -6, 14)}
+
+
+@pytest.mark.parametrize("share", [0.05, 0.95])
+def test_at_a_rare_level_the_effect_is_not_taken_for_several_times_what_it_is(share: float, monkeypatch: Any) -> None:
+    slopes, loss = list[float](), dpc.ApproxDP(10, 1e-6)
+
+    def recorded(fit: Any, *terms: Any) -> Any:
+        lines = with_effect_line(fit, *terms)
+        assert list(fit.rare) == ["v"] and not any("v" in name for name in fit.terms.names)
+        slopes.append(lines.effect[fit.whole.names.index("v") - FIRST])
+        return lines
+
+    monkeypatch.setattr(aipw, "with_effect_line", recorded)
+    schema = SCHEMA | {"v": dpc.Levels([0, 1])}
+    results = [effect_of(table_of(by_rare_level(seed, share), schema, loss), loss, "aipw", seed, adjust=["x", "v"])
+               for seed in range(8)]  # fmt: skip
+    assert 0.7 < np.mean(slopes) < 1.4  # 2.6, of moments whose rows of the rare level are shortened
+    assert abs(np.mean([one.estimate for one in results]) - 0.3 - share) < 0.02
 
 
 def test_without_noise_the_slopes_are_those_of_least_squares_of_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,7 +173,9 @@ class Aipw(SumsOverRows, EffectMethod):
         rho, _ = shared(whole, question.cluster is not None)
         shares = self._shares(question, rho)
         bent = shares.pairs
-        terms_text = " and its squares" * (len(bent) > 0) + " and products" * any(i != j for i, j in bent)
+        products = any(i != j for i, j in bent)
+        terms_text = " and its squares" * (len(bent) > 0) + " and products" * products
+        terms_text += ", except products with rare levels" * bool(rho and products and shares.design.levels)
         right = f"right if the outcome, or the probability of treatment, is linear in what is adjusted for{terms_text}"
         if rho is None:
             return (right,)
@@ -203,7 +205,8 @@ class Aipw(SumsOverRows, EffectMethod):
         question = run.question
         rho, for_layers = shared(None if run.loss.exact else affordable_zcdp(run.loss), question.cluster is not None)
         shares = self._shares(question, rho)
-        fit = Fit.of(question, shares.pairs, rho, shares.moments, LEAST_SIGNAL if rho else 1.0, run.budget)
+        enough = LEAST_SIGNAL if rho else 1.0
+        fit = Fit.of(question, shares.pairs, rho, shares.moments, enough, run.budget, with_rare=False)
         whole = fit.whole
         rows, lines = fit.rows.with_terms(fit.terms), lines_of(fit.moments, whole.names)
         checked = check_lines(replace(fit, rho=rho and rho.part(shares.check)), lines) if shares.check else None

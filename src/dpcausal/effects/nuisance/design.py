@@ -21,7 +21,7 @@ from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.corner_counts import levels_of
-from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, Shape, noise_of, tail_radius
+from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, LAST_TAIL, SHAPING, Shape, noise_of, tail_radius
 from dpcausal.effects.moments.factors import Layout
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.released import Product
@@ -106,6 +106,15 @@ class Design:
         """Pairs of confounders, except two levels of one column."""
         pairs = combinations(range(FIRST, len(self.sources)), 2)
         return [(one, other) for one, other in pairs if self.sources[one] != self.sources[other]]
+
+    def rare(self, means: Reals) -> dict[int, float]:
+        """Return the shares by places of levels whose typical rows would be shortened, by the ``means`` of a release;
+        of a column whose first level is so rare, of all."""
+        rare, longest = dict[int, float](), tail_radius(len(self.names), LAST_TAIL) ** 2 - len(self.names)
+        for places in self.levels:
+            shares, least = means[places], 1 / (1 + longest + len(places))
+            rare |= {place: float(means[place]) for place in places if min(means[place], 1 - shares.sum()) < least}
+        return rare
 
     def units(self, rows: Rows) -> Reals:
         arm = self.sources[TREATMENT]
@@ -219,10 +228,10 @@ class QuadraticTerms:
         pairs, own = tuple(self.pairs[one] for one in left), tuple(self.names[one] for one in left)
         return replace(self, pairs=pairs, names=own)
 
-    def without_factor(self, names: Sequence[str], design: Design) -> list[str]:
-        """Return names of columns without the products of a column that is not among them."""
+    def without(self, names: Sequence[str], design: Design, lacking: set[str]) -> list[str]:
+        """Return names of columns without the products with columns that are ``lacking``."""
         lost = {own for own, pair in zip(self.names, self.pairs, strict=True)
-                if not {design.names[place] for place in pair} <= set(names)}  # fmt: skip
+                if lacking & {design.names[place] for place in pair}}  # fmt: skip
         return [name for name in names if name not in lost]
 
     def shape(self, shape: Shape) -> Shape:

@@ -2,7 +2,9 @@
 
 Where one effect holds for all, errors of the treatment's line move the mean score to the second order.  Where it does
 not, they do so to the first, unless the outcome's line has an effect for each row.  So noisy sums of cut scores times
-each column give its slopes, shrunken by their noise.
+each column give its slopes, shrunken by their noise.  The released moments are of rows that are shortened, those of a
+rare level most, and their products would make the slope of such a level several times too large.  So a level that is
+rare has the mean and the variance of its share.
 """
 
 from collections.abc import Callable
@@ -46,6 +48,8 @@ def with_effect_line(
     products = of_arm.moments[1:, 1:] / fit.count  # of the columns about these, and 1
     ranges = moments.halves[FIRST:] + np.abs(middles - moments.middles[FIRST:])
     spreads = np.maximum(variance_roots(products)[:-1], 1e-9 * ranges)
+    products = _with_shares(products, middles, {others.index(one): share for one, share in fit.rare.items()
+                                                if one in others})  # fmt: skip
     of_level = np.isin(places, list(chain(*fit.design.levels)))
     reaches, cut = np.where(of_level, ranges, np.minimum(ranges, REACH * spreads)), CUT * lines.spread
 
@@ -72,3 +76,20 @@ def with_effect_line(
     of_columns[-1] = slopes[-1] - float(slopes[:-1] @ middles)
     covariance = (root * (varies / (varies + unsure) * unsure / eigenvalues**2)) @ root.T
     return replace(lines, effect=of_columns, effect_covariance=covariance)
+
+
+def _with_shares(products: Reals, middles: Reals, shares: dict[int, float]) -> Reals:
+    """Return the products of columns about their middles, and 1, with the mean and variance that shares of levels have;
+    correlations stay."""
+    if not shares:
+        return products
+    size, places, share = max(float(products[-1, -1]), LEAST_OWN), list(shares), np.array(list(shares.values()))
+    mean = products[:-1, -1] / size
+    covariance = products[:-1, :-1] / size - np.outer(mean, mean)
+    times, least = np.ones(len(mean)), LEAST_OWN * share * (1 - share)
+    times[places] = np.sqrt(share * (1 - share) / np.maximum(np.diag(covariance)[places], least))
+    mean[places] = share - middles[places]
+    whole = np.append(mean, 1.0)
+    whole = np.outer(whole, whole)
+    whole[:-1, :-1] += covariance * np.outer(times, times)
+    return np.asarray(whole * size, dtype=np.float64)

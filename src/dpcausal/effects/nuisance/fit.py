@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -12,7 +12,17 @@ from dpcausal.arrays import Integers, Reals
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import rare_arm_note, unmeasured_fields
-from dpcausal.effects.moments.adaptive import SHAPING, StreamedRows, estimate_location_scale, final_moments, shrinkage
+from dpcausal.effects.moments.adaptive import (
+    SHAPING,
+    TAIL,
+    StreamedRows,
+    anchor,
+    estimate_location_scale,
+    final_moments,
+    noise_of,
+    shrinkage,
+    tail_radius,
+)
 from dpcausal.effects.moments.effect import balance_of
 from dpcausal.effects.moments.redundant import is_constant, redundant_note, without_redundant
 from dpcausal.effects.moments.release import JointMoments
@@ -75,16 +85,18 @@ class Fit:
     rows: StreamedRows
     budget: CallBudget
     rho: ZCDP | None
+    rare: dict[str, float] = field(default_factory=dict)
+    """Shares of rare levels, which the lines have no products with: see ``Design.rare``."""
 
     @classmethod
     def of(
         cls, question: EffectQuestion, pairs: Sequence[Pair], rho: ZCDP | None, share: Fraction, enough: float,
-        budget: CallBudget,
+        budget: CallBudget, with_rare: bool = True,
     ) -> Self:  # fmt: skip
         """Release the moments for a share of ρ; those of terms and redundant columns go if they have not ``enough``
-        signal."""
+        signal.  Where not ``with_rare``, so do products with levels that a round or the last release shows as rare."""
         design, n = Design.of(question), question.n
-        sources, d = tuple(dict.fromkeys(design.sources)), len(design.names)
+        sources, d, rare, doubt = tuple(dict.fromkeys(design.sources)), len(design.names), dict[int, float](), 0.0
         if rho is None:
             book_exact("effect", budget)
             held = question.table.parts(sources)
@@ -97,18 +109,24 @@ class Fit:
         else:
             rows, part = StreamedRows.of(question.table, sources, design.units), rho.part(share)
             shape = estimate_location_scale(rows, d, n, budget, part, SHAPING[:1])
-            terms = QuadraticTerms.about(shape, pairs, design)
+            rare = {} if with_rare else design.rare((1 + shape.middle) / 2)
+            noise = noise_of(d, n, tail_radius(d, TAIL), part.part(SHAPING[0]))
+            doubt = noise.deviation / math.sqrt(8) / anchor(noise.radius) / n
+            terms = QuadraticTerms.about(shape, [pair for pair in pairs if not {*rare} & {*pair}], design)
             seen, whole = rows.with_terms(terms), terms.design(design)
             shape = estimate_location_scale(seen, len(whole.names), n, budget, part, SHAPING[1:], terms.shape(shape))
             last = final_moments(seen, shape, n, budget, part)
             moments = JointMoments.of_rounds(whole.names, n, whole.ranges, last)
+            rare = {} if with_rare else design.rare(np.array([moments.mean(place) for place in range(d)])) | rare
+        named = {design.names[place]: _doubted(share, doubt) for place, share in rare.items()}
         correlation = _correlation(moments, d)
+        moments = moments.among(terms.without(moments.names, design, {*named})) if rare else moments
         moments, gone = without_redundant(drop_weak_terms(moments, d, enough), FIRST, enough)
         if gone:
-            moments = moments.among(terms.without_factor(moments.names, design))
+            moments = moments.among(terms.without(moments.names, design, {*design.names} - {*moments.names}))
         terms = terms.among(moments.names)
         moments = replace(moments, products=terms.products(design))
-        return cls(n, design, terms, moments, gone, correlation, rows, budget, rho)
+        return cls(n, design, terms, moments, gone, correlation, rows, budget, rho, named)
 
     @property
     def whole(self) -> Design:
@@ -299,6 +317,13 @@ class Fit:
             "fit_check": None if checked is None else checked.check,
             **unmeasured_fields(robust, estimate, ends, spread),
         }  # fmt: skip
+
+
+def _doubted(share: float, doubt: float) -> float:
+    """Return the share of a rare level, not as rare by the deviation of its noise: errors there count less the rarer it
+    is taken for."""
+    share = min(max(share, 0.0), 1.0)
+    return float(np.clip(share + math.copysign(doubt, 0.5 - share), LEAST_LEVEL, 1 - LEAST_LEVEL))
 
 
 def _correlation(moments: JointMoments, columns: int) -> Reals:

@@ -6,7 +6,8 @@ Where the probability is too large by d and the outcome's line by s, the mean sc
 
 Δ is the group's effect less the line's.  Errors are those of the noise of the moments, and of shortening: rows of a
 small group are shortened, more so in the arm that lies farther from the line.  Places that represent the rows are
-normal, in the shape of the released moments.  All of it is read off what was released.
+normal, in the shape of the released moments; of a rare level so many are at it as have it, since few errors that are
+large there make a larger product than small ones everywhere.  All of it is read off what was released.
 """
 
 from __future__ import annotations
@@ -112,6 +113,8 @@ def _places(fit: Fit, question: EffectQuestion) -> Iterator[tuple[Reals, float]]
     def around(middle: Reals) -> Reals:
         unit = np.zeros((PLACES, len(design.names)), order="F")
         unit[:, known] = np.clip(centre + np.clip(middle, mean - reach, mean + reach) + about, -1.0, 1.0)
+        for levels in design.levels:
+            at_rare_levels(unit, levels, fit)
         return unit
 
     if groups is None:
@@ -138,6 +141,18 @@ def _places(fit: Fit, question: EffectQuestion) -> Iterator[tuple[Reals, float]]
         for level, place in codes.items():
             unit[:, known[place]] = 1.0 if level == code else -1.0
         yield unit, count if with_own else 0.0
+
+
+def at_rare_levels(unit: Reals, levels: Sequence[int], fit: Fit) -> None:
+    """Put as many places at each rare level of a column as its share: those that lie nearest, no place at two."""
+    left = np.ones(PLACES, dtype=np.bool_)
+    for place in levels:
+        if (share := fit.rare.get(fit.design.names[place])) is not None:
+            in_order = np.argsort(np.where(left, -unit[:, place], np.inf), kind="stable")
+            nearest = in_order[: max(round(share * PLACES), 1)]
+            unit[:, place], left[nearest] = -1.0, False
+            unit[nearest[:, None], levels] = -1.0
+            unit[nearest, place] = 1.0
 
 
 def _moved_by_shortening(
