@@ -12,8 +12,9 @@ import pytest
 import dpcausal as dpc
 from dpcausal.effects.estimators import boosted_aipw
 from dpcausal.effects.nuisance.fit_check import Checked, Sums, checked, saturated
-from dpcausal.effects.nuisance.models import Feature, Models, Table, density, quantile_bins, within_blocks
+from dpcausal.effects.nuisance.models import Feature, Models, Table, quantile_bins, within_blocks
 from dpcausal.effects.nuisance.pair_functions import functions_of_kinds
+from dpcausal.effects.nuisance.residual_sums import density
 from dpcausal.effects.result import FitCheck
 from tests.effects.tables import effect_of, table_of
 

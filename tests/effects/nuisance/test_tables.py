@@ -1,5 +1,6 @@
 """Grids of two features: the shares of their cells, also where the features are correlated."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ from scipy.stats import multivariate_normal, norm
 
 import dpcausal as dpc
 from dpcausal.effects.nuisance.fit_check import Sums
-from dpcausal.effects.nuisance.tables import joint_shares
+from dpcausal.effects.nuisance.models import Feature, Models, Table
+from dpcausal.effects.nuisance.tables import effect_by_bins, joint_shares
+from dpcausal.effects.nuisance.tables import table_of as table_of_sums
 from tests.effects.tables import effect_of, table_of
 
 MARGINS = np.array([10.0, 30.0, 40.0, 20.0]), np.array([25.0, 25.0, 50.0])
@@ -60,3 +63,54 @@ def test_confounders_that_are_nearly_equal_cost_no_precision(spread: float) -> N
             assert found.interval is None or found.interval[0] - 0.05 < 1 < found.interval[1] + 0.05
             own.append(found.standard_error)
     assert np.median(errors["z", "v"]) < 2.5 * np.median(errors["z",])
+
+
+N, BINS = 20_000, 16
+EVEN = Feature(2, -1.0, 2.0, np.arange(64) * BINS // 64, BINS, np.full(64, N / 64))
+
+
+def even_models(**more: Any) -> Models:
+    return Models(np.zeros(2), np.array([0.0, 0.5]), 0.0, 1.0, 0.0, 1.0, (EVEN,), **more)
+
+
+@pytest.mark.parametrize("height", [0.0, 0.05, 0.3])
+def test_the_error_of_a_table_is_that_of_what_it_adds_to_the_probability(height: float) -> None:
+    """Both small steps that noise hides and large ones that it moves: within a half and twice."""
+    rng, deviation, errors, stated = np.random.default_rng(1), 60.0, [], []
+    truth = np.repeat([-height, height], BINS // 2)
+    for _ in range(200):
+        noisy = truth * N / BINS + deviation * rng.normal(size=BINS)
+        table = table_of_sums(np.stack([noisy, noisy]), deviation * np.ones(2), (0.25, 1.0), even_models(), (0,),
+                              (BINS,), N, 0.0)  # fmt: skip
+        errors.append(np.square(table.treatment - np.repeat(truth, 4)).mean())
+        stated.append(table.error)
+    assert 0.5 < np.mean(stated) / np.mean(errors) < 2
+
+
+def test_a_bias_of_errors_that_both_models_share_is_their_mean_square_over_that_of_residuals() -> None:
+    table = Table((0,), (BINS,), np.zeros(64), np.zeros(64), np.zeros(2), error=0.01)
+    replaced = Table((0,), (2 * BINS,), np.zeros(64), np.zeros(64), np.zeros(2), error=0.002)
+    models = even_models(tables=(table,)).with_slope(-0.4, 0.1, 0.2)
+    assert models.shift_bias(N) == pytest.approx(0.4 * 0.01 / 0.2)
+    assert models.shift_bias(N, []) == 0.0
+    assert even_models(tables=(table, replaced)).with_slope(-0.4, 0.1, 0.2).shift_bias(N) == pytest.approx(0.004)
+
+
+def test_mean_scores_by_bins_say_how_effects_differ_and_then_residuals_have_no_mean_in_either_arm() -> None:
+    rng, n = np.random.default_rng(2), N
+    x = rng.uniform(-1, 1, n)
+    a = (rng.random(n) < 0.5).astype(float)
+    y = np.where(x > 0, 0.8, -0.2) * a + rng.normal(size=n)
+    raw = np.column_stack([y, a, x])
+    cells = [EVEN.fine(raw)]
+    models = even_models().with_slope(0.3, 0.0, 0.25)
+    scores = models.scores(raw, cells)[0]
+    sums = np.bincount(EVEN.cells[cells[0]], scores, BINS)
+    own = effect_by_bins(sums, 0.0, 2.0, EVEN, n)
+    np.testing.assert_allclose(own, np.where(np.arange(64) < 32, -0.5, 0.5), atol=0.15)
+    followed = replace(models, effects=((0, own),))
+    right = 2.0 * (x > 0) - 1
+    left = (one.left_over(raw, cells)[1] for one in (models, followed))
+    before, after = (float(right[a == 1] @ one[a == 1]) / a.sum() for one in left)
+    assert before == pytest.approx(0.5, abs=0.06) and after == pytest.approx(0.25, abs=0.06)  # half of it is the mean's
+    assert followed.scores(raw, cells)[0].mean() == pytest.approx(scores.mean(), abs=0.03)

@@ -351,7 +351,7 @@ def _answer(
     seen = 0.0
     clear = not otherwise and not whole.few
     if checked is not None and clear and checked.bends((whole.ends[1] - whole.ends[0]) / 2):
-        ends, why, otherwise, seen = None, BENT, BENT, checked.shrunken
+        ends, why, otherwise, seen = None, BENT, BENT, checked.beside(0.0)
     by_group = []
     levels = levels_of(question.column(question.groups)) if question.groups else ()
     by_lines = [mean_of([place])[0].estimate - tally.lines.centre for place in range(len(levels))]

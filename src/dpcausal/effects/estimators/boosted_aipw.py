@@ -4,10 +4,12 @@
 2. Histograms of the numbers and levels give bins of about equal counts, and the shares of levels.
 3. Residual sums by bins, one feature after another, shrunken as wavelets, are added to both models; so are those along
    functions of two features.  Where this moved the estimate by more than its error, a second pass has finer bins.
-4. The slope of the outcome's residuals on those of treatment corrects that of the lines.
+4. The slope of the outcome's residuals on those of treatment corrects that of the lines.  With many rows, mean scores
+   by bins say how the effect differs from it.
 5. Sums of the final models' residuals with fresh noise estimate the bias that is left, to the second order. As much
    as the finest level of grids of two features moved the estimate is left in their cells, where models jump there.
-6. The noisy mean of the scores, cut at a released multiple of their spread, less that bias, is the estimate.
+6. The noisy mean of the scores, cut at a released multiple of their spread, less that bias and the one that noise in
+   the treatment's model leaves, is the estimate.
 """
 
 from __future__ import annotations
@@ -29,41 +31,37 @@ from dpcausal.effects.moments.adaptive import predicted_signal
 from dpcausal.effects.nuisance.design import FIRST, TREATMENT, Design, Pair, check_noise, checked_design, second_degree
 from dpcausal.effects.nuisance.fit import Fit
 from dpcausal.effects.nuisance.fit_check import Checked, Dictionary, Step, saturated, shrunken
-from dpcausal.effects.nuisance.mean_score import MeanScore
-from dpcausal.effects.nuisance.models import FINE, SIDE, Feature, Models
+from dpcausal.effects.nuisance.mean_score import FIRST_CUT, MeanScore, mean_score, spreads_inside
+from dpcausal.effects.nuisance.models import FINE, SIDE, Feature, Models, inverse_weight
 from dpcausal.effects.nuisance.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.nuisance.residual_sums import (
-    capped_squares,
-    capped_squares_sensitivity,
     pair_functions_sensitivity,
     residual_sums,
     residual_sums_sensitivity,
 )
 from dpcausal.effects.nuisance.scores import overlap_reason
-from dpcausal.effects.nuisance.tables import table_of
+from dpcausal.effects.nuisance.tables import effect_by_bins, table_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
-MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, REFINING, CHECK, SLOPE, SQUARES, COUNTS, SCORES = (
-    Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 3, 4, 25)
+MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, REFINING, CHECK, SLOPE, SCORES = (
+    Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 25)
 )
-"""Shares of ρ."""
+"""Shares of ρ; the spread of the scores and counts take the rest."""
+FEWER_MOMENTS, EFFECTS = Fraction(9, 100), Fraction(3, 100)
+"""Shares of the moments, and of how effects differ, where there are many rows; residual sums take what is left."""
+EFFECT_BINS = 16
 SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 1.8, 1.0
 """Squares, and products, are among the columns where moments with them exceed their noise so far by public numbers; no
 answer where those of the columns alone would not exceed it so far."""
 LEAST_SIZE = 1_000.0
 """No answer where n √(2ρ) √(3/columns) is less: there is noise alone."""
-SPREADS_INSIDE, FIRST_CUT, GROWS_FROM = 7.0, 4.0, 2_200.0
-"""Scores are cut at so many spreads, more where n √(2ρ) is larger; squares at the square of that many spreads that the
-lines predict."""
 FROM_AN_EVENT = 2.0
 """Scores of an outcome of two levels are cut at no less than so many times that of an event at a mean probability."""
 MOST_BEYOND = 0.0075
 """No interval where clearly a larger share of the scores is beyond the cut."""
-LEAST_OF_EXPECTED = 0.1
-"""Scores spread at least by such a share of the variance that the lines predict."""
 MOST_CONFOUNDERS = 20
 FINER, MOVED, MOST_REFINED = 2, 0.5, 3
 """A second pass has so many times the bins, along at most so many features and pairs: those along which the first moved
@@ -134,7 +132,7 @@ class BoostedAipw(SumsOverRows, EffectMethod):
         (rho, _), d = shared(affordable_zcdp(loss), question.cluster is not None), len(design.names)
         finest = FINER * LADDER[-1][0] * (d - FIRST) + (FINER * SIDE) ** 2 * len(design.pairs)
         widest = float(pair_functions_sensitivity(finest, 2).bound)
-        check_noise(loss, d, n, rho.part(MOMENTS), widest, rho.part(CHECK))
+        check_noise(loss, d, n, rho.part(_of_moments(d, n, rho)), widest, rho.part(CHECK))
         times = _shortfall(d, n, rho)
         if times > 1:
             raise InfeasibleError(
@@ -160,7 +158,21 @@ class BoostedAipw(SumsOverRows, EffectMethod):
         question = run.question
         rho, for_layers = shared(None if run.loss.exact else affordable_zcdp(run.loss), question.cluster is not None)
         pairs = terms_of(Design.of(question), question.n, rho)
-        return _estimate(question, Fit.of(question, pairs, rho, MOMENTS, LEAST_SIGNAL, run.budget), for_layers)
+        share = MOMENTS if rho is None else _of_moments(len(Design.of(question).names), question.n, rho)
+        return _estimate(question, Fit.of(question, pairs, rho, share, LEAST_SIGNAL, run.budget), for_layers)
+
+
+def _of_moments(d: int, n: int, rho: ZCDP) -> Fraction:
+    many = n * math.sqrt(2 * rho.rho) * math.sqrt(3 / (d - FIRST)) > MANY_ROWS
+    return FEWER_MOMENTS if many else MOMENTS
+
+
+def _many(fit: Fit) -> bool:
+    return fit.rho is None or _of_moments(len(fit.design.names), fit.n, fit.rho) == FEWER_MOMENTS
+
+
+def _of_boosting(fit: Fit) -> Fraction:
+    return BOOSTING + MOMENTS - FEWER_MOMENTS - EFFECTS if _many(fit) else BOOSTING
 
 
 def _shortfall(d: int, n: int, rho: ZCDP) -> float:
@@ -171,7 +183,7 @@ def _shortfall(d: int, n: int, rho: ZCDP) -> float:
 
 
 def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
-    part, least = rho and rho.part(MOMENTS), SECOND_DEGREE_SIGNAL
+    part, least = rho and rho.part(_of_moments(len(design.names), n, rho)), SECOND_DEGREE_SIGNAL
     return second_degree(design, n, rho, lambda size: part is None or predicted_signal(size, n, part) >= least)
 
 
@@ -208,7 +220,7 @@ def learnt(fit: Fit) -> Models:
     steps: list[tuple[int, ...]] = [(place,) for place in range(len(features))]
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
-    share = (BOOSTING if pairs else BOOSTING + FUNCTIONS) / len(steps)
+    share = (_of_boosting(fit) if pairs else _of_boosting(fit) + FUNCTIONS) / len(steps)
     models = replace(lines(fit, features, fit.levels_by_mean(features, fit.noise_of_sums(share))), ends=ends)
     for step in steps:
         models = _boosted(fit, models, step, share, bins)
@@ -247,16 +259,12 @@ def _side_of_grids(fit: Fit) -> int:
 def _learning_noise(fit: Fit) -> float:
     """Return the noise of what the first pass learns along one function, in the treatment's probability: public."""
     whole = _bins_of_first_pass(fit) * (len(fit.design.names) - FIRST)
-    return 0.0 if fit.rho is None else 2 * math.sqrt(whole / (float(BOOSTING) * fit.rho.rho)) / fit.n
+    return 0.0 if fit.rho is None else 2 * math.sqrt(whole / (float(_of_boosting(fit)) * fit.rho.rho)) / fit.n
 
 
 def _predicted_score_error(fit: Fit) -> float:
-    noise = 4 * _spreads_inside(fit) / (fit.size * math.sqrt(float(SCORES)))
+    noise = 4 * spreads_inside(fit) / (fit.size * math.sqrt(float(SCORES)))
     return math.hypot(2 / math.sqrt(fit.n), noise)
-
-
-def _spreads_inside(fit: Fit) -> float:
-    return SPREADS_INSIDE * math.pow(max(1.0, min(fit.size, 1e9) / GROWS_FROM), 0.25)
 
 
 def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, bins: int) -> Models:
@@ -275,19 +283,35 @@ def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, b
 
 
 def _with_slope(fit: Fit, models: Models) -> Models:
-    """Release the slope of the outcome's residuals on those of treatment, which corrects the slope of the lines."""
-    columns = fit.columns_of(models)
+    """Release the slope of the outcome's residuals on those of treatment, which corrects the slope of the lines, and
+    mean scores by bins, which say how effects differ."""
+    columns, expected = fit.columns_of(models), models.spread / math.sqrt(fit.chance)
+    first, steps = FIRST_CUT * expected, list(enumerate(models.features)) if _many(fit) else []
+    sides = [min(EFFECT_BINS, feature.bins) for _, feature in steps]
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
-        of_treatment, of_outcome = np.clip(models.residuals(columns(unit), models.cells(unit)), -1, 1).T
+        raw, cells, mass = columns(unit), models.cells(unit), rows.masses(GRID)
+        e, left, _ = models.left_over(raw, cells)
+        of_treatment, of_outcome = np.clip(models.scaled(raw[:, 1], e, left), -1, 1).T
         both = np.column_stack([of_treatment * of_outcome, of_treatment**2])
-        return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, both, rows.masses(GRID))
+        sums = [residual_sums(np.zeros(len(unit), dtype=np.int64), 1, both, mass).ravel()]
+        scores = (left * inverse_weight(raw[:, 1], e) / first)[:, None]
+        sums += [residual_sums(feature.wider(side).take(own), side, scores, mass).ravel()
+                 for (_, feature), own, side in zip(steps, cells, sides, strict=False)]  # fmt: skip
+        return np.concatenate(sums)
 
-    (products, squares), noise = fit.release(fit.rows.over(kernel), residual_sums_sensitivity(2), "slope", SLOPE)
+    slope, *by_bins = np.split(fit.rows.over(kernel), np.cumsum([2, *sides[:-1]]) if sides else [])
+    (products, squares), noise = fit.release(slope, residual_sums_sensitivity(2), "slope", SLOPE)
+    effects, claim = list[tuple[int, Reals]](), residual_sums_sensitivity(1)
+    for (place, feature), sums in zip(steps, by_bins, strict=True):
+        noisy, deviation = fit.release(sums, claim, "scores by bins", EFFECTS / len(steps))
+        effects.append((place, effect_by_bins(noisy * first, deviation * first, expected, feature, fit.count)))
     of_treatment, of_outcome = models.scales
-    squared = max(float(squares[0]), LEAST_CHANCE * fit.count / of_treatment**2)
+    squared = max(float(squares), LEAST_CHANCE * fit.count / of_treatment**2)
     unit = of_outcome / of_treatment / squared
-    return models.with_slope(models.effect + float(products[0]) * unit, noise * unit)
+    models = replace(models, effects=tuple((place, own) for place, own in effects if own.any()))
+    chance = squared * of_treatment**2 / fit.count
+    return models.with_slope(models.effect + float(products) * unit, noise * unit, chance)
 
 
 def dictionary(fit: Fit, models: Models) -> Dictionary:
@@ -302,34 +326,6 @@ def dictionary(fit: Fit, models: Models) -> Dictionary:
         if fit.rho is None or one.predicted_error(fit.n, fit.rho.part(CHECK)) <= AFFORDED * _predicted_score_error(fit):
             affordable = one
     return affordable
-
-
-def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
-    """Release the spread of the scores, then how many are beyond a cut, and the mean of the cut ones."""
-    expected = models.spread / math.sqrt(fit.chance)
-    first, scores_of = FIRST_CUT * expected, fit.scores(models)
-
-    def squares(unit: Reals, rows: Rows) -> Integers:
-        scores, inside = scores_of(unit)
-        return capped_squares(np.column_stack([np.minimum((scores / first) ** 2, 1.0), inside]), rows.masses(GRID))
-
-    claim = capped_squares_sensitivity(2)
-    (square, inside), _ = fit.release(fit.rows.over(squares), claim, "squares of scores", SQUARES)
-    least = max(float(square) / fit.count * first**2, LEAST_OF_EXPECTED * expected**2)
-    cut = max(_spreads_inside(fit) * math.sqrt(least), least_cut)
-
-    def beyond_and_mean(unit: Reals, rows: Rows) -> Integers:
-        scores, mass = scores_of(unit)[0] / cut, rows.masses(GRID)
-        beyond = np.column_stack([np.abs(scores) > 1, np.minimum(np.abs(scores), 1.0) ** 2])
-        mean = residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores[:, None], mass)
-        return np.append(capped_squares(beyond, mass), mean)
-
-    beyond, mean = np.split(fit.rows.over(beyond_and_mean), [2])
-    (far, square), loud = fit.release(beyond, claim, "scores beyond the cut", COUNTS)
-    spread = math.sqrt(max(float(square) / fit.count * cut**2, least))
-    noisy, noise = fit.release(mean, residual_sums_sensitivity(1), "scores", SCORES)
-    shares = (float(np.clip(one / fit.count, 0, 1)) for one in (inside, far, far - loud))
-    return MeanScore(float(noisy[0]) * cut / fit.count, spread, noise * cut / fit.count, cut, *shares)
 
 
 def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, error: float) -> str:
@@ -352,13 +348,16 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     from scipy.special import ndtri
 
     models = learnt(fit)
-    checked = fit.check(models, dictionary(fit, models), CHECK)
+    along = dictionary(fit, models)
+    checked = fit.check(models, along, CHECK)
     share = fit.moments.mean(TREATMENT)
     weight = 1 / float(np.clip(min(share, 1 - share), models.least, 0.5))
-    score = _mean_score(fit, models, 0.0 if question.event is None else FROM_AN_EVENT * weight)
+    score = mean_score(fit, models, 0.0 if question.event is None else FROM_AN_EVENT * weight, SCORES)
     moved, (seen, unsure) = models.finest_move(fit.chance), checked.finest
     finest = shrunken(moved + seen, unsure)
-    estimate = models.effect + score.mean - checked.shrunken - shrunken(moved, 2 * unsure)
+    checked_steps = [features for features, _ in along.steps]
+    bias, seen_bias = (models.shift_bias(fit.count, steps) for steps in (None, checked_steps))
+    estimate = models.effect + score.mean - bias - checked.beside(seen_bias) - shrunken(moved, 2 * unsure)
     moves = models.moves(fit.chance).items()
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
     own = score.spread**2 / fit.count + score.noise**2 + score.taken**2

@@ -35,12 +35,12 @@ from dpcausal.effects.nuisance.models import (
     Feature,
     Models,
     PairFunction,
-    density,
     fine_cells,
     quantile_bins,
 )
 from dpcausal.effects.nuisance.pair_functions import PairGeometry
 from dpcausal.effects.nuisance.residual_sums import (
+    density,
     histograms,
     histograms_sensitivity,
     pair_functions,

@@ -151,10 +151,9 @@ class Checked:
     def rejected(self) -> bool:
         return max(self.check.treatment_pvalue, self.check.outcome_pvalue) < MISFIT
 
-    @property
-    def shrunken(self) -> float:
-        """The correction that the estimate takes: less, the nearer it is to its noise."""
-        return shrunken(self.check.correction, math.sqrt(self.null))
+    def beside(self, expected: float) -> float:
+        """Return the correction that the estimate takes beside an expected one: less, the nearer it is to its noise."""
+        return shrunken(self.check.correction - expected, math.sqrt(self.null))
 
     def bends(self, half_width: float) -> bool:
         """Return whether both models are off by more than an interval of such a half-width bears."""

@@ -12,7 +12,6 @@ from typing import Self
 import numpy as np
 
 from dpcausal.arrays import Integers, Reals
-from dpcausal.effects.nuisance.residual_sums import haar, haar_levels, inverse_haar
 
 FINE, WIDE = (256, 2048), 32
 """Equal cells of a column, of which its bins are made: with few rows for the noise, and with many; wider ones, whose
@@ -119,22 +118,6 @@ def fine_cells(column: Reals, low: float, width: float, number: int) -> Integers
     return cells
 
 
-def density(noisy: Reals, wider: Reals, deviation: float, count: float) -> Reals:
-    """Return the noisy counts of fine cells shrunken, at least 0, with a given sum.
-
-    ``wider`` are noisy counts of cells that are as many times as wide: each has the noise of a fine one.
-    """
-    coefficients, level = haar(noisy), haar_levels(len(noisy))
-    root, known = math.sqrt(len(noisy) / len(wider)), np.arange(len(noisy)) < len(wider)
-    coefficients[known] = haar(wider) / root
-    least = deviation * np.where(level <= 3, 1.0, 2.7) / np.where(known, root, 1.0)
-    large = np.where(np.abs(coefficients) > least, coefficients, 0.0)
-    large[0] = count / math.sqrt(len(noisy))
-    positive = np.maximum(inverse_haar(large), 0.0) + 1e-9 * count / len(noisy)
-    shrunken: Reals = positive * count / positive.sum()
-    return shrunken
-
-
 def quantile_bins(counts: Reals, bins: int) -> Integers:
     """Return the bin of each fine cell, of bins with about equal counts."""
     middle = (np.cumsum(counts) - counts / 2) / counts.sum()
@@ -162,6 +145,8 @@ class Table:
     """The deviation of the noise of both sums, along functions whose mean square is 1."""
     shares: Reals | None = None
     """Of the records, in the cells of a grid of correlated features; without, they are taken to be independent."""
+    error: float = 0.0
+    """The mean square of the error that noise leaves in the probability of treatment."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +205,10 @@ class Models:
     """Features and pairs that were learnt twice."""
     effect_noise: float = 0.0
     """The deviation of the noise of the effect's last correction."""
+    effects: tuple[tuple[int, Reals], ...] = ()
+    """Features, and how far the effect is from its slope in the fine cells of each."""
+    chance: float = 0.25
+    """The mean square of the treatment's residuals."""
     final: bool = False
 
     @property
@@ -350,22 +339,50 @@ class Models:
     def residuals(self, raw: Reals, cells: Sequence[Integers], chance: float | None = None) -> Reals:
         """Return the residuals of treatment and outcome over what they are cut at, shape (n, 2). With ``chance``, the
         mean of e(1 − e), both are divided by √(e(1 − e) / chance): as in the score's bias."""
-        e, m = self.fitted(raw, cells)
+        return self.scaled(raw[:, 1], *self.left_over(raw, cells)[:2], chance)
+
+    def scaled(self, a: Reals, e: Reals, left: Reals, chance: float | None = None) -> Reals:
         of_treatment, of_outcome = self.scales
-        weight = np.ones(len(raw)) if chance is None else np.sqrt(chance / (e * (1 - e)))
+        weight = np.ones(len(a)) if chance is None else np.sqrt(chance / (e * (1 - e)))
         most = np.minimum(1.0, of_treatment / (weight * np.maximum(e, 1 - e)))
-        both = np.empty((2, len(raw)))
-        np.divide(weight * (raw[:, 1] - e) * most, of_treatment, out=both[0])
-        np.divide(weight * (raw[:, 0] - self.effect * raw[:, 1] - m), of_outcome, out=both[1])
+        both = np.empty((2, len(a)))
+        np.divide(weight * (a - e) * most, of_treatment, out=both[0])
+        np.divide(weight * left, of_outcome, out=both[1])
         return both.T
 
-    def with_slope(self, effect: float, noise: float) -> Self:
+    def left_over(self, raw: Reals, cells: Sequence[Integers]) -> tuple[Reals, Reals, Reals | float]:
+        """Return the probability of treatment, the outcome less its model, and how far the effect is from its slope."""
+        e, m = self.fitted(raw, cells)
+        a = raw[:, 1]
+        left = raw[:, 0] - self.effect * a - m
+        if not self.effects:
+            return e, left, 0.0
+        varies = np.sum([own.take(cells[feature], mode="clip") for feature, own in self.effects], axis=0)
+        return e, left - varies * (a - e), varies
+
+    def with_slope(self, effect: float, noise: float, chance: float) -> Self:
         """Return the same models with another slope of the treatment, and the same mean outcome at each place."""
-        return replace(self, effect=effect, effect_noise=noise, shift=self.shift + self.effect - effect)
+        shift = self.shift + self.effect - effect
+        return replace(self, effect=effect, effect_noise=noise, shift=shift, chance=chance)
+
+    def shift_bias(self, count: float, steps: Sequence[tuple[int, ...]] | None = None) -> float:
+        """Return the bias of the mean score by what noise leaves in the treatment's model; of ``steps`` alone, with
+        those along pairs.
+
+        The outcome's model has ``shift`` times the probability, so both models are off by the same error.
+        """
+        last = {table.features: table.error for table in self.tables}
+        errors = [error for features, error in last.items() if steps is None or features in steps]
+        of_functions = np.count_nonzero(self.weights[0]) * (self.pairs_noise[0] / count) ** 2
+        return self.shift * (sum(errors) + float(of_functions)) / self.chance
 
     def scores(self, raw: Reals, cells: Sequence[Integers]) -> tuple[Reals, Reals]:
         """Return the doubly robust score less ``effect``, and 1 where the probability is inside its limits."""
-        e, m = self.fitted(raw, cells)
-        a = raw[:, 1]
+        e, left, varies = self.left_over(raw, cells)
         inside = (e > self.least) & (e < 1 - self.least)
-        return (raw[:, 0] - self.effect * a - m) * (a / e - (1 - a) / (1 - e)), inside.astype(np.float64)
+        return varies + left * inverse_weight(raw[:, 1], e), inside.astype(np.float64)
+
+
+def inverse_weight(a: Reals, e: Reals) -> Reals:
+    weight: Reals = a / e - (1 - a) / (1 - e)
+    return weight

@@ -115,6 +115,22 @@ def haar_levels(size: int) -> Integers:
     return np.array([index.bit_length() for index in range(size)], dtype=np.int64)
 
 
+def density(noisy: Reals, wider: Reals, deviation: float, count: float) -> Reals:
+    """Return the noisy counts of fine cells shrunken, at least 0, with a given sum.
+
+    ``wider`` are noisy counts of cells that are as many times as wide: each has the noise of a fine one.
+    """
+    coefficients, level = haar(noisy), haar_levels(len(noisy))
+    root, known = math.sqrt(len(noisy) / len(wider)), np.arange(len(noisy)) < len(wider)
+    coefficients[known] = haar(wider) / root
+    least = deviation * np.where(level <= 3, 1.0, 2.7) / np.where(known, root, 1.0)
+    large = np.where(np.abs(coefficients) > least, coefficients, 0.0)
+    large[0] = count / math.sqrt(len(noisy))
+    positive = np.maximum(inverse_haar(large), 0.0) + 1e-9 * count / len(noisy)
+    shrunken: Reals = positive * count / positive.sum()
+    return shrunken
+
+
 def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Reals:
     """Return sums by bins in order, a power of 2 of them, with the noise shrunken by hard thresholding.
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpcausal.arrays import Reals
-from dpcausal.effects.nuisance.models import THRESHOLD, Models, Table
+from dpcausal.effects.nuisance.models import THRESHOLD, Feature, Models, Table
 from dpcausal.effects.nuisance.residual_sums import smoothed, smoothed_grid
+from dpcausal.privacy.noise import generator_from_seed
 
 LARGEST_STEP = 0.6, 4.0
 """The most that one table changes the probability, and the outcome's model, in residual standard deviations."""
@@ -17,6 +18,8 @@ LEAST_FULL = 0.3
 """A bin counts as holding at least such a share of what it would hold if all were alike."""
 CORRELATED, MOST_CORRELATED = 0.6, 0.999
 """Two features count as independent where their correlation is less, and as correlated at most so much: measured."""
+REFITS, SEED = 16, 4_806_215_937_702_311
+"""So many refits with new noise, from a public seed, give the error of a table."""
 NODES = 64
 """At so many quantiles of each bin of the first feature, shares of a grid's cells are averaged."""
 
@@ -42,15 +45,20 @@ def table_of(
     bins: tuple[int, ...], count: float, correlation: float,
 ) -> Table:  # fmt: skip
     """Return the table that noisy sums of both residuals by bins show, ``variances`` those of one row's residuals,
-    ``correlation`` that of two features, 0 of one."""
+    ``correlation`` that of two features, 0 of one.
+
+    The mean square of the error that noise leaves in the probability is that of refits: the table's sums with new
+    noise.
+    """
     margins = [models.features[feature].counts_of(size) for feature, size in zip(features, bins, strict=True)]
     shares = joint_shares(margins, correlation)
     counts = _independent(margins, count) if shares is None else shares
     cells = len(counts)
     of_level = len(bins) == 1 and features[0] in models.by_mean
     counts = counts * count if of_level else np.maximum(counts * count, LEAST_FULL * count / cells)
-    steps = []
-    for noisy, deviation, variance in zip(sums, deviations, variances, strict=True):
+
+    def learnt(noisy: Reals, model: int) -> Reals:
+        deviation, variance = float(deviations[model]), variances[model]
         whole = math.hypot(deviation, math.sqrt(count / cells * variance))
         if of_level:
             clear = np.abs(noisy) > THRESHOLD * np.sqrt(deviation**2 + counts * variance)
@@ -59,12 +67,27 @@ def table_of(
             shrunken = smoothed(noisy, whole, THRESHOLD, RISE)
         else:
             shrunken = smoothed_grid(noisy.reshape(bins), whole, THRESHOLD, FINER).ravel()
-        steps.append(shrunken / counts)
-    on_e, on_m = LARGEST_STEP[0], LARGEST_STEP[1] * models.spread
-    both = [np.clip(step, -most, most) for step, most in zip(steps, (on_e, on_m), strict=True)]
+        most = (LARGEST_STEP[0], LARGEST_STEP[1] * models.spread)[model]
+        step: Reals = np.clip(shrunken / counts, -most, most)
+        return step
+
+    on_e, on_m = learnt(sums[0], 0), learnt(sums[1], 1)
+    noise = generator_from_seed(SEED).standard_normal((REFITS, cells)) * deviations[0]
+    refits = [learnt(on_e * counts + one, 0) - on_e for one in noise]
+    error = float(np.average(np.square(refits).mean(axis=0), weights=counts)) if deviations[0] else 0.0
     if len(bins) == 1:
-        both = [models.features[features[0]].sloped(one) for one in both]
-    return Table(features, bins, both[0], both[1], np.asarray(deviations) * math.sqrt(cells), shares)
+        on_e, on_m = (models.features[features[0]].sloped(one) for one in (on_e, on_m))
+    return Table(features, bins, on_e, on_m, np.asarray(deviations) * math.sqrt(cells), shares, error)
+
+
+def effect_by_bins(sums: Reals, deviation: float, spread: float, feature: Feature, count: float) -> Reals:
+    """Return how far the effect is from its mean in the fine cells of a feature, from noisy sums by bins of scores with
+    a ``spread``."""
+    bins = len(sums)
+    counts = np.maximum(feature.counts_of(bins), LEAST_FULL * count / bins)
+    values = smoothed(sums, math.hypot(deviation, math.sqrt(count / bins) * spread), THRESHOLD, RISE) / counts
+    values -= np.average(values, weights=counts)
+    return feature.sloped(np.clip(values, -spread, spread))
 
 
 def _independent(margins: Sequence[Reals], count: float) -> Reals:
