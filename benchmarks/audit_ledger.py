@@ -9,11 +9,13 @@ machine allows one, a bind mount.  ``--directory`` is where the ledgers are writ
 possible, since a kill loses nothing that the kernel holds.  Power that fails is not part of it.  ``--store postgres``
 audits ledgers in a database under two addresses, on a server made for it without fsync.
 
-Targets: no spend is under-recorded, no budget overdrawn, and the control is caught.
+Targets: no spend is under-recorded, no budget overdrawn, the control is caught, and a ledger of 100,000 spends opens
+in two seconds of processor time.
 """
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +62,16 @@ def raced(ground: Path | Server, races: int) -> tuple[int, int]:
     return above, below
 
 
+def opened(entries: int) -> float:
+    """Return the processor time, in seconds, that a file of so many spends takes to open."""
+    with tempfile.TemporaryDirectory() as made:
+        path = Path(made) / "long.ledger"
+        head = kill_loops.long_ledger(path, entries)
+        begun = time.process_time()
+        Ledger.open(path, head).close()
+        return time.process_time() - begun
+
+
 @contextmanager
 def ground_for(store: str, directory: str) -> Iterator[Path | Server]:
     """Where ledgers of a store are made, and what their names are is printed."""
@@ -96,3 +108,5 @@ def main(report: Report) -> None:
     report.target("no ledger damaged; at most one spend a kill without its release", clean)
     report.target(f"the control caught in at least 90 % of its rounds: {caught:.1%}", caught >= 0.9)
     report.target(f"races: none above its budget ({above}), none short of it ({below})", above == below == 0)
+    seconds = opened(100_000)
+    report.target(f"100,000 spends open in 2 s of processor time: {seconds:.2f}", seconds <= 2)

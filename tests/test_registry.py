@@ -10,10 +10,8 @@ False alarms: the black-box audits here share 1e-6 equally; falsifier and grey b
 import ast
 import importlib
 import inspect
-import math
 import os
 import pkgutil
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -229,27 +227,16 @@ def runs(call: Callable[[], Any]) -> list[Any]:
     return [call() for _ in range(160)]
 
 
-def test_the_published_interquartile_algorithm_is_shown_in_violation_within_ten_seconds(
+def test_the_published_interquartile_algorithm_is_shown_in_violation_by_160_calls_on_each_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The whole call, with consent and an in-memory ledger: it states (1, 3e-6), printed as (9ε, 3δ) for four IQRs.
-
-    The ten seconds are those of the processor, and the best of three: a busy machine's cores are slower, too.
-    """
+    """The whole call, with consent and an in-memory ledger: it states (1, 3e-6), printed as (9ε, 3δ) for four IQRs."""
     monkeypatch.setattr(asking, "public_generator", iqr.same_split)
     one, other = (iqr.call(columns, AnmTestPrivacyIqr) for columns in iqr.neighbours())
-    seconds = math.inf
-    for _ in range(3):
-        start = time.process_time()
-        with simulated_noise(31):
-            audit = audit_samples(runs(one), runs(other), claimed=1.0, delta=3e-6, pilot=30)
-        seconds = min(seconds, time.process_time() - start)
-        if seconds < 10:
-            break
+    with simulated_noise(31):
+        audit = audit_samples(runs(one), runs(other), claimed=1.0, delta=3e-6, pilot=30)
     assert audit.violated and audit.lower_bound > 1.5, audit.summary()
     assert audit.event == "output is None"
-    assert seconds < 10
-    print(f"published IQR: {audit.summary()} {seconds:.1f} s")
 
 
 def test_the_corrected_call_in_its_place_is_not_flagged_on_that_pair(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ import numpy as np
 from dpcausal.errors import BudgetExceededError
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss, PureDP
+from dpcausal.privacy.storage.lines import sealed
 from dpcausal.privacy.storage.witness import Witness, folder_of
 from tests.privacy.postgres import Server
 
@@ -46,6 +47,20 @@ Place = Path | str
 """A file, or an address in a database."""
 
 Worker = Callable[[Any, int], object]
+
+
+def long_ledger(path: Path, entries: int) -> str:
+    """Write a ledger with so many equal spends, and return its head."""
+    with Ledger.create(path, budget=PureDP(20_000), accept_large_epsilon=True) as ledger:
+        head = ledger.head
+    spend = {"task": "direction", "loss": "PureDP(0.00002)", "zcdp": None, "unit": "row", "column": ""}
+    spend |= {"relation": "replace-one", "detail": {"columns": ["x", "y"]}, "once": {}, "caveats": ""}
+    with path.open("ab") as file:
+        for number in range(1, entries + 1):
+            line = sealed("spend", spend | {"number": number, "previous": head})
+            head = line[-67:-3].decode()
+            file.write(line)
+    return head
 
 
 def start(work: Callable[[], object]) -> int:
