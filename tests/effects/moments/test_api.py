@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy import stats
 
 import dpcausal as dpc
 from dpcausal.effects.cells.effect import robustness_value
@@ -121,6 +122,26 @@ def test_skewed_rows_whose_slopes_shortening_moves_get_no_interval() -> None:
     skewed = made(error=lambda rng, x: (rng.exponential(size=len(x)) - 1) * np.exp(0.5 * x))
     fit = released(skewed, seed=5).ols("y", ["x", "w", "a"], errors="homoscedastic")
     assert fit["x"].interval is None and "one side" in fit.interval_reason and not fit.assumed
+
+
+def test_where_normal_rows_look_skewed_by_chance_intervals_are_wider_and_nearly_all_are_shown() -> None:
+    shown, wider = 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x, e = rng.normal(size=(2, 10_000)).clip(-4, 4)
+        schema = {"y": dpc.Bounded(-20, 20), "x": dpc.Bounded(-5, 5)}
+        release = released({"y": 0.5 * x + e, "x": x}, names=("y", "x"), seed=seed, schema=dpc.Schema(schema))
+        slope = release.ols("y", ["x"], errors="homoscedastic")["x"]
+        if slope.interval is not None:
+            shown += 1
+            reach = (slope.interval[1] - slope.estimate) / slope.standard_error
+            # The least widening, of sampling errors: 2 / √n √(χ² quantile · variance by chance and noise).
+            variance = release.shortened + release.noise.count**2
+            least = 2 * math.sqrt(stats.chi2.isf(0.2, 1) * variance / release.count)
+            least *= math.sqrt(1 - (slope.noise_error / slope.standard_error) ** 2)
+            assert reach == pytest.approx(1.96, abs=1e-3) or 1.96 + least < reach < 1.96 + 1.51
+            wider += reach > 1.97
+    assert shown >= 36 and 3 <= wider <= 16, (shown, wider)
 
 
 def test_skewed_regressors_with_even_errors_keep_their_intervals_and_the_answer_says_what_they_rest_on() -> None:

@@ -18,8 +18,17 @@ import numpy.typing as npt
 from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.effects.cells.effect import benchmark, robustness_value
-from dpcausal.effects.moments import regression
-from dpcausal.effects.moments.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient
+from dpcausal.effects.moments.regression import (
+    LEAST_SIGNAL,
+    MOST_SKEW,
+    Coefficient,
+    Regression,
+    Terms,
+    coefficient,
+    reason_for_no_interval,
+    sampling_share,
+    skew_errors,
+)  # fmt: skip
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments
 from dpcausal.effects.result import Interval, accepted_slopes
 from dpcausal.privacy.noise import generator_from_seed
@@ -127,9 +136,13 @@ def inverse(covariance: npt.NDArray[np.floating[Any]]) -> Reals:
     return np.asarray((vectors / widths) @ vectors.T / np.outer(sizes, sizes), dtype=np.float64)
 
 
-def _reason(release: ReleasedMoments, terms: Terms, residuals: Reals, spread_known: bool = False) -> str:
-    skewed = regression.is_skewed(release, residuals)
-    return regression.reason_for_no_interval(release, terms, skewed, LEAST_SIGNAL, spread_known)
+def _reason_and_reach(
+    release: ReleasedMoments, terms: Terms, residuals: Reals, errors: Reals, noises: Reals, spread_known: bool = False
+) -> tuple[str, float]:  # fmt: skip
+    """Return why there is no interval, empty if there is, and its half-width in standard errors."""
+    skew = skew_errors(release, residuals) * float(sampling_share(errors, noises).max())
+    reason = reason_for_no_interval(release, terms, skew > MOST_SKEW, LEAST_SIGNAL, spread_known)
+    return reason, terms.reach + min(skew, MOST_SKEW)
 
 
 @storable("Instrumented")
@@ -181,23 +194,22 @@ def two_stage(
     covariance = moments.covariance(moments.gradients(a, exogenous)[:k], len(exogenous) + 1)
     strength = float(of_stage @ inverse(covariance) @ of_stage) / k
     residuals = moments.residuals((y, exogenous), (a, exogenous))
-    reason = _reason(release, terms, residuals)
+    reason, reach = _reason_and_reach(release, terms, residuals, errors, np.sqrt(np.maximum(noise, 0.0)))
     weak = reason or (WEAK_INSTRUMENTS if strength < LEAST_STRENGTH else "")
-    reach = terms.reach
     coefficients: tuple[Coefficient, ...] = tuple(
         coefficient(name, float(slope), float(error), math.sqrt(max(float(own), 0.0)), reach, weak)
         for name, slope, error, own in zip((treatment, *given), slopes, errors, noise, strict=True)
     )
     about = f"{outcome} on, by {', '.join(instruments)}"
-    region = None if reason else unrefuted(moments, Z, W, terms.coverage, float(slopes[0]), float(errors[0]))
+    region = None if reason else unrefuted(moments, Z, W, terms, reach, float(slopes[0]), float(errors[0]))
     return Instrumented.of(release, about, outcome, coefficients, weak, terms, strength=strength, anderson_rubin=region)
 
 
 def unrefuted(
-    moments: Centred, Z: list[int], W: list[int], coverage: float, centre: float, scale: float
+    moments: Centred, Z: list[int], W: list[int], terms: Terms, reach: float, centre: float, scale: float
 ) -> tuple[Interval, ...]:
     """Return the slopes b at which m(b)′ V(b)⁻¹ m(b), m = Σ z⊥ (y − b a), stays below the χ² quantile. V counts noise
-    and sampling; it is quadratic in b, as the residual's variance is."""
+    and sampling; it is quadratic in b, as the residual's variance is.  A longer reach takes a larger quantile."""
     from scipy.special import chdtri
 
     S, exogenous = moments.S, [*Z, *W]
@@ -210,7 +222,7 @@ def unrefuted(
     free = max(moments.count - len(exogenous) - 1 - moments.absorbed, 1.0)
     ends = [moments.noise([symmetric(row, part) for row in purged for part in (of_y, of_a)])]
     parts = ends[0].reshape(len(Z), 2, len(Z), 2)
-    quantile = float(chdtri(len(Z), 1 - coverage))
+    quantile = (math.sqrt(float(chdtri(len(Z), 1 - terms.coverage))) + reach - terms.reach) ** 2
 
     def excess(angle: float) -> float:
         weights = np.array([math.cos(angle), -(centre * math.cos(angle) + scale * math.sin(angle))])
@@ -242,9 +254,11 @@ def partial(release: ReleasedMoments, x: str, y: str, given: tuple[str, ...], te
     noise = float(moments.noise([gradient])[0, 0]) / (1 - r * r) ** 2
     whole = noise + 1 / max(moments.count - len(given_all) - 3 - moments.absorbed, 1.0)
     residuals = moments.residuals((0, given_all), (1, given_all))
-    reason = _reason(release, terms, residuals, spread_known=True)
+    reason, reach = _reason_and_reach(
+        release, terms, residuals, np.sqrt([whole]), np.sqrt([noise]), spread_known=True
+    )  # fmt: skip
     reason = reason or ("" if terms.errors == "normal" else FAR_OUT)
-    reach, middle, shrink = terms.reach, math.atanh(r), 1 - r * r
+    middle, shrink = math.atanh(r), 1 - r * r
     ends = math.tanh(middle - reach * math.sqrt(whole)), math.tanh(middle + reach * math.sqrt(whole))
     one = Coefficient(x, r, shrink * math.sqrt(whole), shrink * math.sqrt(noise), None if reason else ends)
     return Regression.of(release, f"partial correlation with {y}", y, (one,), reason, terms, NORMAL)
@@ -265,9 +279,9 @@ def mediated(
     straight, second = moments.gradients(2, [0, 1, *others])[:2]
     gradients = [straight, direct[1] * first + through[0] * second, moments.gradients(2, [0, *others])[0]]
     residuals = moments.residuals((1, [0, *others]), (2, [0, 1, *others]))
-    reason, reach = _reason(release, terms, residuals), terms.reach
     used = len(others) + 3
     errors, noises = moments.errors(gradients, used)
+    reason, reach = _reason_and_reach(release, terms, residuals, errors, noises)
     estimates = (float(direct[0]), float(through[0] * direct[1]), float(total[0]))
     rows = [
         coefficient(name, estimate, float(error), float(noise), reach, reason)
@@ -278,7 +292,8 @@ def mediated(
         eigenvalues, vectors = np.linalg.eigh(moments.covariance([first, second], used))
         drawn = generator_from_seed(1).normal(0, 1, (DRAWS, 2)) * np.sqrt(np.maximum(eigenvalues, 0.0))
         products = (drawn @ vectors.T + [through[0], direct[1]]).prod(axis=1)
-        low, high = np.quantile(products, [0.5 - terms.coverage / 2, 0.5 + terms.coverage / 2])
+        ends = np.quantile(products, [0.5 - terms.coverage / 2, 0.5 + terms.coverage / 2])
+        low, high = estimates[1] + (ends - estimates[1]) * reach / terms.reach
         rows[1] = Coefficient(
             "indirect", estimates[1], rows[1].standard_error, rows[1].noise_error, (float(low), float(high))
         )
@@ -300,9 +315,7 @@ def sensitivity_table(
     squares = [float(one @ moments.S @ one) for one in (left, against)]
     ratio = math.sqrt(squares[0] / squares[1])
     of_ratio = ratio / 2 * (np.outer(left, left) / squares[0] - np.outer(against, against) / squares[1])
-    slope, reach, residuals = float(slopes[0]), terms.reach, moments.residuals((0, [1, *places]), (1, places))
-    reason = _reason(release, terms, residuals)
-    rest = reason or ("" if terms.errors == "normal" else FAR_OUT)
+    slope, residuals = float(slopes[0]), moments.residuals((0, [1, *places]), (1, places))
     still = np.zeros_like(moments.S)
     causes = [("nothing unmeasured", 0.0, still)]
     causes += [] if explains is None else [("shares as named", _moves(explains), still)]
@@ -316,6 +329,8 @@ def sensitivity_table(
     sign, of_slope = math.copysign(1.0, slope), moments.gradients(0, [1, *places])[0]
     gradients = [of_slope - sign * (ratio * of_k + k * of_ratio) for _, k, of_k in causes]
     errors, noises = moments.errors(gradients, len(given) + 2)
+    reason, reach = _reason_and_reach(release, terms, residuals, errors, noises)
+    rest = reason or ("" if terms.errors == "normal" else FAR_OUT)
     robust = robustness_value(correlated(moments, 0, 1, places)[0] ** 2)
     rows = tuple(
         coefficient(name, slope - sign * min(k * ratio, 1e300), float(error), float(noise), reach,

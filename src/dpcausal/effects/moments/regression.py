@@ -30,8 +30,9 @@ MOST_MORE, SURE = 0.01, 3.0
 MISFIT = 1 / 4
 """Of R² a row that was shortened to R, what the regressors' moments miss of it where shortened rows lie on one side of
 the regressors: a step is off by as large a part.  Measured."""
-ONE_SIDED = 0.2
-"""Level of the test that the shortened rows lie on no side of what is left over."""
+ONE_SIDED, MOST_SKEW = 0.2, 1.5
+"""Level of the test that the shortened rows lie on no side of what is left over.  Below it, intervals are wider by the
+standard errors that such a skew may move slopes by; no interval if these are more."""
 
 WEAK = (
     "the moments, and so the slopes, are too near their noise (signal to noise below {:g}): more rows, a larger loss "
@@ -231,7 +232,7 @@ def regress(
     residual[0, [*places, *levels]] = contrast if levels else contrast[:-1]
     if release.factors and not levels:  # all levels of a factor together are the constant
         residual[0, release.layout.levels(0)] = contrast[-1]
-    sided, unsure, assumed, hidden = is_skewed(release, residual), np.zeros(len(slopes)), ASSUMED, ""
+    skew, unsure, assumed, hidden = skew_errors(release, residual), np.zeros(len(slopes)), ASSUMED, ""
     whole = False
     sampling = fitted.residual * inverse
     if sandwich is not None and known:
@@ -239,9 +240,9 @@ def regress(
         own = slice(len(squares))
         sampling[own, own] = inverse[own, own] @ squares @ inverse[own, own] * count / fitted.free
         far = step is not None and bool((step.unsure < NOWHERE * np.sqrt(np.diag(step.noise))).all())
-        if step is not None and (far or sided):  # a bend, too, moves the slopes of shortened rows, on no one side
+        if step is not None and (far or skew):  # a bend, too, moves the slopes of shortened rows, on no one side
             unsure = np.abs(back[:, own]) @ (step.unsure + _misfit(release, residual) * np.abs(step.by))
-            slopes, sided, whole = slopes + back[:, own] @ step.by, False, far
+            slopes, skew, whole = slopes + back[:, own] @ step.by, 0.0, far
             noise[own, own] = step.noise
         if (far or not release.deviation) and not (levels and terms.homoscedastic):
             assumed = ""
@@ -256,7 +257,9 @@ def regress(
     for place, one in zip(numbers if levels else range(len(errors)), clusters, strict=False):
         errors[place], reaches[place] = one.error(float(errors[place]), terms.coverage)
         few[place] = one.few
-    sided = sided or bool((unsure > MOST_UNSURE * errors).any())
+    skews = skew * sampling_share(errors, noises)
+    reaches += np.minimum(skews, MOST_SKEW)
+    sided = bool((skews > MOST_SKEW).any() or (unsure > MOST_UNSURE * errors).any())
     least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
     reason = reason_for_no_interval(release, terms, sided, least, known, whole) or hidden
     reason = reason or (few[0] if all(few[:-1]) else "")
@@ -334,17 +337,29 @@ def reason_for_no_interval(
     return "" if terms.homoscedastic or spread_known else SPREAD
 
 
-def is_skewed(release: ReleasedMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
-    """Return whether the shortened rows' directions, along residuals, add up to more than noise and chance make.
+def sampling_share(errors: Reals, noises: Reals) -> Reals:
+    """Return the standard errors that sampling alone has, as shares of those that noise has part in."""
+    return np.sqrt(np.clip(1 - (noises / np.maximum(errors, 1e-300)) ** 2, 0.0, 1.0))
+
+
+def skew_errors(release: ReleasedMoments, residuals: Reals) -> float:
+    """Return how many standard errors of sampling a skew may move slopes by, infinite if it has no bound.  It is 0
+    unless the shortened rows' directions, along residuals, add up to more than noise and chance make.
+
     Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the
     rows the two are orthogonal, so a residual that is symmetric given the regressors, however these lie, changes its
-    sign and no row's length: the products sum to nothing.  So that of residuals is the side that is looked at."""
+    sign and no row's length: the products sum to nothing.  If all that adds up lies on one side of a regressor, too,
+    they sum to it times what normal rows of D numbers exceed R² by: 2 / (1 − (D − 2) / R²) on the average.
+    """
     from scipy.special import chdtri
 
     _, values, along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)
     towards = along[values > 1e-9 * max(float(values[0]), 1e-300)] @ release.towards
-    variance = release.noise.count**2 + max(release.shortened, 0.0)
-    return variance > 0 and float(towards @ towards) / variance > float(chdtri(len(towards), level))
+    square, variance = float(towards @ towards), release.noise.count**2 + max(release.shortened, 0.0)
+    if variance <= 0 or square <= variance * float(chdtri(len(towards), ONE_SIDED)):
+        return 0.0
+    inner = 1 - (release.layout.numbers - 2) / release.radius_of_numbers**2
+    return 2 / inner * math.sqrt(square / release.count) if inner > 0 else math.inf
 
 
 def _misfit(release: ReleasedMoments, residuals: Reals) -> float:
