@@ -9,8 +9,9 @@ from scipy.stats import chi2, chi2_contingency
 
 import dpcausal as dpc
 from dpcausal.discovery.pvalues import pvalue_of
+from dpcausal.mechanisms.additive import geometric_variance
 from dpcausal.releases.contrasts import NoisyContrasts
-from dpcausal.releases.counts import NoisyTable, geometric_success, geometric_variance
+from dpcausal.releases.counts import NoisyTable, geometric_success
 from dpcausal.statistics.contrasts import contrast_of
 from dpcausal.statistics.strata import contingency
 from dpcausal.statistics.wald import (

@@ -123,8 +123,7 @@ def _account(ledger: Ledger) -> list[str]:
 
     at, library = ledger.created
     made = f"created {at[:10]} by dpcausal {library}"
-    lines = [f"{name_of(ledger)}   protects {ledger.protects}   {made}",
-             f"Budget        {ledger.budget}"]  # fmt: skip
+    lines = [f"{name_of(ledger)}   protects {ledger.protects}   {made}", f"Budget        {ledger.budget}"]
     budget, left = ledger.budget, ledger.remaining
     if not budget.exact:
         symbol, total, rest = ("ρ", budget.rho, left.rho) if isinstance(budget, ZCDP) else (

@@ -187,9 +187,7 @@ def _pairs(given: dict[str, Any]) -> None:
 
 def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
     shares: dict[Any, Any] = {}
-    error = ParameterError(
-        "a share is written A,B=NUMBER or SCORE=NUMBER, each once", argument="shares", rule="share"
-    )
+    error = ParameterError("a share is written A,B=NUMBER or SCORE=NUMBER, each once", argument="shares", rule="share")
     for text in texts or []:
         name, share = assigned(text, error)
         names = names_in("--shares", [name])

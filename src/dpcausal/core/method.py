@@ -243,9 +243,7 @@ def _plain_option(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class TableQuestion(Question[Answer]):
-    public: ClassVar[tuple[str, ...]] = (
-        "the number of rows", "column names, levels, bounds and cuts", "all arguments",
-    )  # fmt: skip
+    public: ClassVar[tuple[str, ...]] = ("the number of rows", "column names, levels, bounds and cuts", "all arguments")
     """What an answer takes as public, in words."""
     left_out: ClassVar[str] = "records with a missing value of a column that is used are left out"
     """Who has no part where values are missing, in words."""

@@ -128,9 +128,7 @@ class Pair(TableQuestion[Direction]):
         return (first.lower, first.upper), (second.lower, second.upper)
 
     def detail(self) -> dict[str, Any]:
-        return {
-            "columns": [self.first, self.second], "score": self.score, "alpha": self.alpha, **self.table.declared,
-        }  # fmt: skip
+        return {"columns": [self.first, self.second], "score": self.score, "alpha": self.alpha, **self.table.declared}
 
     def read(self) -> Columns:
         return self.columns_of(self.table.rows([self.first, self.second]))

@@ -24,11 +24,10 @@ from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import robustness_limit
 from dpcausal.effects.result import Effect, normal_reach
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.mechanisms.additive import noise_variance, norm_of, whole_numbers
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
-from dpcausal.releases.counts import geometric_variance
 from dpcausal.releases.saved import Form
 
 Paid = PureDP | ZCDP | NoPrivacy | None
@@ -150,9 +149,7 @@ class ClusterVariance:
         return cls._of(float(np.abs(sums).sum()), float(sums @ sums), 0.0, independent, sizes)
 
     @classmethod
-    def _of(
-        cls, total: float, squares: float, noise: float, independent: float, sizes: Sizes
-    ) -> ClusterVariance:  # fmt: skip
+    def _of(cls, total: float, squares: float, noise: float, independent: float, sizes: Sizes) -> ClusterVariance:
         groups = _even_groups(total, max(squares, independent))
         return cls(squares, noise, groups, independent, *sizes, most_groups=groups)
 
@@ -289,23 +286,15 @@ def _groups_of_sizes(filled: Reals, ends: Reals, deviation: float, unit: float) 
     squares = float(known @ (ends[1:] + ends[:-1]))
     even = squares**2 / float(known @ (np.diff(ends**4) / np.diff(ends)))
     last = int(np.flatnonzero(known)[-1])
-    longest = max(float(min(ends[last] + known[last], ends[last + 1])), _largest_within_noise(filled, ends, deviation))
-    return least, even, unit * longest
-
-
-def _largest_within_noise(filled: Reals, ends: Reals, deviation: float) -> float:
     widths = np.diff(ends)  # of one cluster, or of half the rows
     one, half = filled + deviation >= widths, filled + ONE_SIDED * deviation >= MOST_GROUPS / 2 * widths / ends[1:]
-    return float(ends[1:][one | half].max(initial=0.0))
+    hidden = float(ends[1:][one | half].max(initial=0.0))
+    return least, even, unit * max(float(min(ends[last] + known[last], ends[last + 1])), hidden)
 
 
 def _released_layers(sums: Integers, ends: Integers, name: str, loss: Paid, budget: CallBudget) -> tuple[Reals, float]:
     if loss is None or isinstance(loss, NoPrivacy):
         return group_layers(sums, ends).astype(np.float64), 0.0
-    pure = isinstance(loss, PureDP)
-    claim = group_layers_sensitivity(Norm.L1 if pure else Norm.L2)
-    query = Query(group_layers(sums, ends), claim, name)
-    if isinstance(loss, PureDP):
-        deviation = math.sqrt(geometric_variance(laplace_scale(claim.bound, loss)))
-        return np.asarray(geometric(query, budget, loss), dtype=np.float64), deviation
-    return np.asarray(gaussian(query, budget, loss), dtype=np.float64), gaussian_scale(claim.bound, loss)
+    claim = group_layers_sensitivity(norm_of(loss))
+    noisy = whole_numbers(Query(group_layers(sums, ends), claim, name), budget, loss)
+    return np.asarray(noisy, dtype=np.float64), math.sqrt(noise_variance(claim, loss))

@@ -17,7 +17,7 @@ from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
 from dpcausal.privacy.ledger import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.sensitivity import CONDITIONAL, Norm, Query
+from dpcausal.privacy.sensitivity import CONDITIONAL, Norm, Query, Sensitivity
 
 _ROUND_UP = 1 + 1e-12
 
@@ -38,6 +38,19 @@ def gaussian_scale(sensitivity: float | int | Fraction, loss: ZCDP | NoPrivacy) 
     if isinstance(loss, NoPrivacy):
         return 0.0
     return noise.check_scale(float(sensitivity) / math.sqrt(2 * loss.rho) * _ROUND_UP)
+
+
+def geometric_variance(scale: float) -> float:
+    """Return the variance of two-sided geometric noise, 2a/(1 − a)², a = exp(−1/scale)."""
+    a = math.exp(-1 / scale)
+    return 2 * a / (math.expm1(-1 / scale)) ** 2
+
+
+def noise_variance(claim: Sensitivity, loss: PureDP | ZCDP | NoPrivacy) -> float:
+    """Return the variance of the noise of ``whole_numbers`` on each, 0 without privacy."""
+    if isinstance(loss, PureDP):
+        return geometric_variance(laplace_scale(claim.bound, loss))
+    return gaussian_scale(claim.bound, loss) ** 2
 
 
 def _noisy(
@@ -107,6 +120,16 @@ def gaussian(query: Query, allotment: CallBudget, loss: ZCDP | NoPrivacy) -> Any
     if query.integral:
         return _noisy(query, allotment, loss, ZCDP, Norm.L2, "discrete-gaussian", noise.add_discrete_gaussian)
     return _noisy(query, allotment, loss, ZCDP, Norm.L2, "gaussian", noise.add_gaussian)
+
+
+def norm_of(loss: PureDP | ZCDP | NoPrivacy) -> Norm:
+    """Return the norm in which ``whole_numbers`` takes a bound."""
+    return Norm.L1 if isinstance(loss, PureDP) else Norm.L2
+
+
+def whole_numbers(query: Query, allotment: CallBudget, loss: PureDP | ZCDP | NoPrivacy) -> Any:
+    """Release integers with geometric noise where the loss is an ε, and Gaussian noise where it is a ρ."""
+    return geometric(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
 
 
 def l2_ball(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:

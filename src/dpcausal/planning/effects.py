@@ -100,9 +100,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         "probabilities; share has no effect.", "auto",
     )  # fmt: skip
     arms: int = assumption("Number of levels of the treatment; a trial has its own.", 2, 2, 100)
-    treated: int = assumption(
-        "Of a trial of several arms: the place of the treated level, −1 the last.", -1,
-    )  # fmt: skip
+    treated: int = assumption("Of a trial of several arms: the place of the treated level, −1 the last.", -1)
     control: int = assumption("Of a trial of several arms: the place of the control level, −1 the last.", 0)
 
     def __post_init__(self) -> None:

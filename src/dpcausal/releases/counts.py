@@ -104,12 +104,6 @@ class NoisyTable(Release):
                    equal_parts=cut_in(form, names, "equal_parts"))  # fmt: skip
 
 
-def geometric_variance(scale: float) -> float:
-    """Return the variance of two-sided geometric noise, 2a/(1 − a)², a = exp(−1/scale)."""
-    a = math.exp(-1 / scale)
-    return 2 * a / (math.expm1(-1 / scale)) ** 2
-
-
 def geometric_success(variance: float) -> float:
     """Return 1 − a for two-sided geometric noise of that variance: the root of 2(1 − s) = v s²."""
     return (math.sqrt(1 + 2 * variance) - 1) / variance if variance > 0 else 1.0

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcausal.arrays import Integers, Reals
 from dpcausal.codec import storable
-from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, laplace_scale, whole_numbers
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -147,7 +147,7 @@ def _release_count(
     placebos: Placebos, residual: float, scale: float, label: str, allotment: CallBudget, loss: Any
 ) -> Any:
     query = Query(count_beyond(placebos, residual, scale), count_sensitivity(), label)
-    return geometric(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
+    return whole_numbers(query, allotment, loss)
 
 
 def noise_deviation(loss: Base) -> float:

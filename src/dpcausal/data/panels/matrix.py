@@ -249,9 +249,7 @@ def check_target(name: Any, series: Reals, start: int, times: tuple[Label, ...],
         raise ParameterError(f"target {name!r} has {left} values before its start in {times[start]}, fewer than 3")
 
 
-def observed_places(
-    series: dict[Any, Reals], starts: dict[Any, int], times: tuple[Label, ...]
-) -> NDArray[np.int64]:  # fmt: skip
+def observed_places(series: dict[Any, Reals], starts: dict[Any, int], times: tuple[Label, ...]) -> NDArray[np.int64]:
     """Return the places of the periods that count: those that no target misses."""
     absent = {name: np.isnan(values) for name, values in series.items()}
     lacks = np.logical_or.reduce(list(absent.values()))

@@ -282,8 +282,7 @@ class Panel(Frozen):
             donor_rows=lambda: cells.donor_rows()[:, :first],
         )  # fmt: skip
         panel = Panel.__new__(Panel)
-        panel._set_fields(early, start, self.bounds, self._ledger, self.missing, self.treated, self.name,
-                          self._named)  # fmt: skip
+        panel._set_fields(early, start, self.bounds, self._ledger, self.missing, self.treated, self.name, self._named)
         panel._set(public_values=self.public_values)
         return panel
 

@@ -131,9 +131,7 @@ def fit_halves(
     training_left_y, left_y = regress(x, y, range_x, range_y)
     training_left_x, left_x = regress(y, x, range_y, range_x)
     width_x, width_y = range_x[1] - range_x[0], range_y[1] - range_y[0]
-    training = (
-        (x[train], width_x), (y[train], width_y), (training_left_y, width_y), (training_left_x, width_x),
-    )  # fmt: skip
+    training = ((x[train], width_x), (y[train], width_y), (training_left_y, width_y), (training_left_x, width_x))
     return Residuals(
         x[test], y[test], left_y, left_x, range_x, range_y, (-width_y, width_y), (-width_x, width_x),
         *(WIDTH_SHARE * typical_distance(values, width / 2) for values, width in training),

@@ -20,10 +20,10 @@ from dpcausal.discovery.methods.learned_cuts import (
 from dpcausal.discovery.question import STRONG, DiscoveryQuestion, ScoreSearch, SearchOutcome, check_cells, too_few
 from dpcausal.discovery.search.exact_score import MOST_COLUMNS, form_of
 from dpcausal.errors import FenceError
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.mechanisms.additive import noise_variance, norm_of, whole_numbers
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
-from dpcausal.releases.counts import Law, NoisyTable, geometric_variance
+from dpcausal.privacy.sensitivity import Query, Sensitivity
+from dpcausal.releases.counts import Law, NoisyTable
 from dpcausal.statistics.strata import contingency_sensitivity
 from dpcausal.statistics.wald import strength_of_levels
 
@@ -35,12 +35,9 @@ class CellNoise(NamedTuple):
 
 
 def cell_noise(loss: PureDP | ZCDP | NoPrivacy) -> CellNoise:
-    if isinstance(loss, PureDP):
-        bound = contingency_sensitivity()
-        return CellNoise("geometric", bound, geometric_variance(laplace_scale(bound.bound, loss)))
-    bound = contingency_sensitivity(Norm.L2)
-    law: Law = "discrete-gaussian" if isinstance(loss, ZCDP) else "exact"
-    return CellNoise(law, bound, gaussian_scale(float(bound.bound), loss) ** 2)
+    law: Law = "geometric" if isinstance(loss, PureDP) else "discrete-gaussian" if isinstance(loss, ZCDP) else "exact"
+    bound = contingency_sensitivity(norm_of(loss))
+    return CellNoise(law, bound, noise_variance(bound, loss))
 
 
 MOST_OF_ROWS = 0.02
@@ -105,9 +102,7 @@ class ContingencyTable(SumsOverRows, ScoreSearch):
         else:
             exact = counts_of(run.data, names)
         noise = cell_noise(spent)
-        query = Query(exact, noise.sensitivity, "table of counts")
-        mechanism = geometric if isinstance(spent, PureDP) else gaussian
-        counts = mechanism(query, run.budget, spent)
+        counts = whole_numbers(Query(exact, noise.sensitivity, "table of counts"), run.budget, spent)
         released = NoisyTable(
             names, question.n, counts, noise.variance, noise.law, cut=tuple(question.bounded),
             cuts={name: tuple(own.tolist()) for name, own in cuts.items()},

@@ -10,11 +10,10 @@ from dpcausal.arrays import Reals
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.schema import Bounded
 from dpcausal.discovery.question import DiscoveryQuestion
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.mechanisms.additive import noise_variance, norm_of, whole_numbers
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
-from dpcausal.privacy.sensitivity import Norm, Query
-from dpcausal.releases.counts import geometric_variance
+from dpcausal.privacy.sensitivity import Query
 from dpcausal.statistics.strata import histograms_sensitivity
 
 Cuts = dict[str, Reals]
@@ -49,11 +48,7 @@ def loss_after_cuts(question: DiscoveryQuestion, loss: Paid) -> Paid:
 
 def deviation_of_round(columns: int, loss: PureDP | ZCDP | NoPrivacy) -> float:
     """Return that of a count's noise; ``FenceError`` if it could not be drawn."""
-    step = part_of_round(loss)
-    if isinstance(step, PureDP):
-        scale = laplace_scale(histograms_sensitivity(columns, Norm.L1).bound, step)
-        return math.sqrt(geometric_variance(scale))
-    return gaussian_scale(float(histograms_sensitivity(columns).bound), step)
+    return math.sqrt(noise_variance(histograms_sensitivity(columns, norm_of(loss)), part_of_round(loss)))
 
 
 def learned_cuts(
@@ -65,12 +60,11 @@ def learned_cuts(
     laws = {name: Law(column) for name, column in columns.items()}
     places, step = [(question.names.index(name),) for name in laws], part_of_round(loss)
     deviation = deviation_of_round(len(laws), loss)
-    bound = histograms_sensitivity(len(laws), Norm.L1 if isinstance(step, PureDP) else Norm.L2)
+    bound = histograms_sensitivity(len(laws), norm_of(step))
     for width in float(PARTS) ** -np.arange(ROUNDS):
         cuts = {name: law.next_cuts(width) for name, law in laws.items()}
         exact = joint.recut(cuts)(places)
-        query = Query(np.concatenate(exact), bound, "quartiles")
-        noisy = geometric(query, allotment, step) if isinstance(step, PureDP) else gaussian(query, allotment, step)
+        noisy = whole_numbers(Query(np.concatenate(exact), bound, "quartiles"), allotment, step)
         parts = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum([len(one) for one in exact])[:-1])
         for (name, law), counts in zip(laws.items(), parts, strict=True):
             law.add_histogram(cuts[name], counts, deviation, LEAST_SHARE * question.n)

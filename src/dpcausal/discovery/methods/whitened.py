@@ -156,10 +156,7 @@ class Whitened(SumsOverRows, GraphSearch):
             moments_deviation(retained, n, second, MOST_LONGER * usual * math.sqrt(2))
         # Rows of D entries at even margins have the squared length D, and are shortened alike.
         error = 1 / n + (noise / (n * min(1.0, squared_length(entries, second, self.design) / entries))) ** 2
-        pairs: list[Strength] = [
-            ((a - 1) * (b - 1), 0.25 * (a - 1) / error)
-            for a, b in question.pair_sizes
-        ]
+        pairs: list[Strength] = [((a - 1) * (b - 1), 0.25 * (a - 1) / error) for a, b in question.pair_sizes]
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:

@@ -13,18 +13,17 @@ from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
-from dpcausal.data.coding import bin_codes, size_of
+from dpcausal.data.coding import column_codes, size_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.cells import corner_counts as corner
 from dpcausal.effects.cells.corner_counts import GRID, NoisyCells, Value, levels_of, value_of
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.mechanisms.additive import noise_variance, norm_of, whole_numbers
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.sensitivity import Norm, Query
-from dpcausal.releases.counts import geometric_variance
+from dpcausal.privacy.sensitivity import Query
 
 MOST_CELLS = 2**22
 MOST_ROWS = 2**34
@@ -162,14 +161,9 @@ def cut_note(columns: Iterable[tuple[str, Column]]) -> tuple[str, ...]:
 def cell_variance(values: int, loss: Paid) -> float:
     """Return the variance of an entry's noise, in records; refuse a loss whose noise could not be drawn."""
     try:
-        if isinstance(loss, PureDP):
-            scale = laplace_scale(corner.corner_counts_sensitivity(values).bound, loss)
-            return geometric_variance(scale) / GRID**2
-        if isinstance(loss, ZCDP):
-            return (gaussian_scale(corner.corner_counts_sensitivity(values, Norm.L2).bound, loss) / GRID) ** 2
+        return noise_variance(corner.corner_counts_sensitivity(values, norm_of(loss)), loss) / GRID**2
     except FenceError:
         raise LossError(f"{loss} is too little for sums by cells: its noise could not be drawn") from None
-    return 0.0
 
 
 def noisy_cells(question: CellSums, loss: Paid, allotment: CallBudget) -> NoisyCells:
@@ -182,7 +176,7 @@ def noisy_cells(question: CellSums, loss: Paid, allotment: CallBudget) -> NoisyC
         place = np.zeros(rows.n, dtype=np.int64)
         for name, column in by:
             place *= size_of(column)
-            place += bin_codes(columns[name], column) if isinstance(column, Bounded) else columns[name]
+            place += column_codes(columns[name], column)
         masses = [
             corner.corners(
                 (columns[one.name] - one.lower) / one.width if one.degree else np.zeros(rows.n), one.degree, mass
@@ -192,9 +186,8 @@ def noisy_cells(question: CellSums, loss: Paid, allotment: CallBudget) -> NoisyC
         return corner.corner_counts(place, number, rows.included, masses).ravel()
 
     counts = table.records((*question.by, *names), parts=True).sum(counted).reshape(number, entries)
-    norm = Norm.L1 if isinstance(loss, PureDP) else Norm.L2
-    query = Query(counts, corner.corner_counts_sensitivity(len(values), norm), "sums by cells")
-    noisy = geometric(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
+    query = Query(counts, corner.corner_counts_sensitivity(len(values), norm_of(loss)), "sums by cells")
+    noisy = whole_numbers(query, allotment, loss)
     return NoisyCells(
         names=(*question.by, *names), n=table.n, by=question.by,
         levels=tuple(levels_of(column) for _, column in by), values=values,

@@ -70,8 +70,7 @@ def levels_of(column: Column) -> tuple[str, ...]:
     cuts = [column.written(cut) if column.dates else cut_text(cut) for cut in cuts_of(column)]
     if not cuts:
         return ("all",)
-    return (f"below {cuts[0]}", *(f"{low} to {high}" for low, high in pairwise(cuts)),
-            f"{cuts[-1]} or more")  # fmt: skip
+    return (f"below {cuts[0]}", *(f"{low} to {high}" for low, high in pairwise(cuts)), f"{cuts[-1]} or more")
 
 
 def cut_text(cut: float) -> str:

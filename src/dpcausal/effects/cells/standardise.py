@@ -48,14 +48,6 @@ def least_count(deviation: float) -> float:
     return max(LEAST_COUNT, LEAST_RATIO * deviation) if deviation > 0 else LEAST_EXACT
 
 
-def inflate_small_counts(counts: Reals, deviation: float, less: float) -> Reals:
-    """Return by how much more noise counts than noisy counts say: N / (N − less σ), up to 8 σ, and 1 from 16 σ on.
-    Noise that lifts a count over the limit also makes it look larger than it is, and only those are shown.  What it has
-    lifted lies little above the limit, however small the cell: the tail of Laplace noise is the same everywhere."""
-    taken = less * np.clip(2 - counts / max(8 * deviation, 1e-300), 0.0, 1.0) * deviation
-    return np.asarray(counts / (counts - taken))
-
-
 @dataclass(frozen=True)
 class Sums:
     """Noisy counts, sums and sums of squares of values in units of their range, shape (2, strata), control first.
@@ -103,11 +95,18 @@ class Sums:
         return float(near.sum() / max(near.sum() + self.supported.sum(), 1))
 
     def noise_inflation(self, treated_only: bool) -> Reals:
+        """Return by how much more noise counts than noisy counts say: N / (N − less σ), up to 8 σ, and 1 from 16 σ on.
+
+        Noise that lifts a count over the limit also makes it look larger than it is, and only those are shown.  What it
+        has lifted lies little above the limit, however small the cell: the tail of Laplace noise is the same
+        everywhere.
+        """
         if self.noise[0, 0] == 0:
             return np.ones_like(self.N)
-        weights = self.weights(treated_only)
-        strata = float(weights.sum() ** 2 / (weights**2).sum())
-        return inflate_small_counts(self.N, math.sqrt(self.noise[0, 0]), LESS / strata)
+        weights, deviation = self.weights(treated_only), math.sqrt(self.noise[0, 0])
+        less = LESS / float(weights.sum() ** 2 / (weights**2).sum())
+        taken = less * np.clip(2 - self.N / max(8 * deviation, 1e-300), 0.0, 1.0) * deviation
+        return np.asarray(self.N / (self.N - taken))
 
     def part(self, strata: Mask) -> Sums:
         observed, others = (None if one is None else one[..., strata] for one in (self.observed, self.others))

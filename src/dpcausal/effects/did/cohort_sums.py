@@ -14,10 +14,6 @@ from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.statistics.moments import clip_rows, scaled, second_moments, squared_lengths
 
 
-def entries_of(columns: int) -> int:
-    return 1 + columns + columns * (columns + 1) // 2
-
-
 def factors(radius: float, bits: int) -> tuple[float, float]:
     """Return what a person counts, and what a square is multiplied by, in units of 2^(−bits)."""
     length = math.ldexp(radius, bits)
@@ -63,5 +59,6 @@ def cohort_sums_sensitivity(number: int, columns: int, radius: float, bits: int)
     >>> round(float(cohort_sums_sensitivity(3, 2, 1.0, 16).bound) / 2**16, 3)
     2.062
     """
-    bound = math.sqrt(4.25) * math.ldexp(radius, bits) * (1 + 2.0**-50) + 2 * math.sqrt(number * entries_of(columns))
+    entries = number * (1 + columns + columns * (columns + 1) // 2)
+    bound = math.sqrt(4.25) * math.ldexp(radius, bits) * (1 + 2.0**-50) + 2 * math.sqrt(entries)
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "cohort-sums", symmetric=True)

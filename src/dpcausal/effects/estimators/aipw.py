@@ -54,7 +54,7 @@ from dpcausal.effects.nuisance.scores import (
     times_as_wide,
 )
 from dpcausal.effects.question import EffectMethod, EffectQuestion
-from dpcausal.effects.result import Effect, GroupEffect, Interval
+from dpcausal.effects.result import Effect, GroupEffect, Interval, normal_reach
 from dpcausal.errors import InfeasibleError, ParameterError, Setting
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
@@ -313,10 +313,8 @@ def _answer(
     question: EffectQuestion, fit: Fit, tally: Scores, noisy: Reals, deviations: tuple[float, float], otherwise: str,
     checked: Checked | None,
 ) -> Effect:  # fmt: skip
-    from scipy.special import ndtri
-
     moments, cells, share = fit.moments, noisy.reshape(tally.size, 3), float(np.clip(1 - tally.near_an_end, 0, 1))
-    reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
+    reach, signal = normal_reach(question.coverage), moments.signal_to_noise
     cut, bias, allowed = tally.target, 0.0, 0.0
     if checked is not None:
         bias, allowed = checked.check.correction, checked.check.error

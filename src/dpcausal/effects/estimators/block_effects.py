@@ -23,14 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcausal.arrays import Integers, Reals
-from dpcausal.mechanisms.additive import geometric, laplace_scale
+from dpcausal.mechanisms.additive import geometric, geometric_variance, laplace_scale
 from dpcausal.mechanisms.blocks import block_sum, block_window, blocks_moved
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.regression.smoother import Given, standardised
-from dpcausal.releases.counts import geometric_variance
 
 TERMS = ("lines", "curves", "products")
 """Each has the columns of those before it: numbers and levels; their squares and cubes; products of two."""

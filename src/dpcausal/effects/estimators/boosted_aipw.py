@@ -42,7 +42,7 @@ from dpcausal.effects.nuisance.residual_sums import (
 from dpcausal.effects.nuisance.scores import overlap_reason
 from dpcausal.effects.nuisance.tables import effect_by_bins, table_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
-from dpcausal.effects.result import Effect
+from dpcausal.effects.result import Effect, normal_reach
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
@@ -345,8 +345,6 @@ def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, error:
 
 
 def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Effect:
-    from scipy.special import ndtri
-
     models = learnt(fit)
     along = dictionary(fit, models)
     checked = fit.check(models, along, CHECK)
@@ -363,7 +361,7 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     own = score.spread**2 / fit.count + score.noise**2 + score.taken**2
     own += score.limited(models.effect_noise) ** 2 + models.left_of_levels(fit.count, fit.chance) ** 2
     error = math.hypot(math.sqrt(own + checked.variance), left, finest)
-    reach, reason = float(ndtri((1 + question.coverage) / 2)), _reason(fit, models, checked, score, error)
+    reach, reason = normal_reach(question.coverage), _reason(fit, models, checked, score, error)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(
         estimand="ate-winsorized", cut=score.cut, estimate=estimate, interval=ends, interval_reason=reason,

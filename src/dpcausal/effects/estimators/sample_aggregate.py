@@ -38,7 +38,7 @@ from dpcausal.effects.estimators.block_effects import (
     slope,
 )
 from dpcausal.effects.question import EffectMethod, EffectQuestion
-from dpcausal.effects.result import Effect
+from dpcausal.effects.result import Effect, normal_reach
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved, salt_of
@@ -229,14 +229,13 @@ class SampleAggregate(EffectMethod):
         return self._effect(question, BlockAggregate(estimate, variance, 0.0), 0)
 
     def _effect(self, question: EffectQuestion, aggregate: BlockAggregate, blocks: int) -> Effect:
-        from scipy.special import ndtri, stdtrit
+        from scipy.special import stdtrit
 
         width, total = question.value.width, aggregate.sampling + aggregate.noise**2
         estimate = None if aggregate.estimate is None else aggregate.estimate * width
         error, noise = (None if estimate is None else size * width for size in (math.sqrt(total), aggregate.noise))
-        upper = 0.5 + question.coverage / 2
-        normal = float(ndtri(upper))
-        reach = float(stdtrit(blocks - 1, upper)) if blocks else normal
+        normal = normal_reach(question.coverage)
+        reach = float(stdtrit(blocks - 1, 0.5 + question.coverage / 2)) if blocks else normal
         tails = (aggregate.noise**2 / max(total, 1e-100)) ** 2  # Cornish & Fisher, of Laplace noise
         reach += max(normal**3 - 3 * normal, 0.0) / 8 * tails
         ends = None if estimate is None or error is None else (estimate - reach * error, estimate + reach * error)
@@ -262,11 +261,8 @@ class Answers:
 
     def __call__(self, rows: Sample, parts: Parts) -> Sequence[Sequence[int]]:
         with one_thread():
-            return [[self._code(rows.at(part))] for _, part in parts]
-
-    def _code(self, rows: Sample) -> int:
-        fitted = self.method.answer(rows)
-        return NO_ANSWER if fitted is None else answer_of(fitted.effect)
+            fitted = [self.method.answer(rows.at(part)) for _, part in parts]
+        return [[NO_ANSWER if one is None else answer_of(one.effect)] for one in fitted]
 
 
 def _names(question: EffectQuestion) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ from dpcausal.effects.estimators import trial_design as design
 from dpcausal.effects.estimators.stratified import sums_of
 from dpcausal.effects.estimators.trial_design import CentredScores, DrawnArms, SizedArms, SumEstimate
 from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDesign
-from dpcausal.effects.result import Effect
+from dpcausal.effects.result import Effect, normal_reach
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
@@ -252,8 +252,6 @@ def _in_proportion(sizes: Any, n: int, strata: int) -> Integers:
 
 def effect_of(question: EffectQuestion, cells: NoisyCells, sums: Sums, one: SumEstimate) -> Effect:
     """Return an estimate as an effect in the outcome's unit, with the groups and the balance of the cells."""
-    from scipy.special import ndtri
-
     by_cells, width = cells.effect(**question.options), question.value.width
     variance, largest = one.sampling + one.noise, float(one.weights.max())
     estimate, error = float(one.estimate) * width, math.sqrt(variance)
@@ -262,7 +260,7 @@ def effect_of(question: EffectQuestion, cells: NoisyCells, sums: Sums, one: SumE
     )
     skewness = max((third + unseen * largest**3) / max(variance + unseen * largest**2, 1e-100) ** 1.5
                    for unseen in (0, UNSEEN))  # fmt: skip
-    normal = float(ndtri(0.5 + question.coverage / 2))
+    normal = normal_reach(question.coverage)
     kurtosis = (one.laplace / max(variance, 1e-100)) ** 2  # Cornish & Fisher: that of a Laplace number is 3
     half = float(normal + max(normal**3 - 3 * normal, 0.0) / 8 * kurtosis) * error
     wider = max(tail_quantile(error**2, largest, normal) / half, 1.0) if skewness > MOST_SKEW and half > 0 else 1.0

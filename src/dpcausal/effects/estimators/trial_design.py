@@ -20,10 +20,9 @@ from dpcausal.effects.cells.corner_counts import GRID, NoisyCells, functionals, 
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_EXACT, Sums
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.additive import laplace_scale
+from dpcausal.mechanisms.additive import geometric_variance, laplace_scale
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
-from dpcausal.releases.counts import geometric_variance
 
 SUM_SHARE = Fraction(3, 4)
 """Part of ε for the sum of a trial of public sizes."""

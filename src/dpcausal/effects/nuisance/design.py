@@ -135,9 +135,7 @@ class Design:
         return rows
 
 
-def checked_design(
-    method: str, question: EffectQuestion, most: int = MOST_COLUMNS, by_factor: bool = False
-) -> Design:  # fmt: skip
+def checked_design(method: str, question: EffectQuestion, most: int = MOST_COLUMNS, by_factor: bool = False) -> Design:
     """Return the columns of a question; refuse a treatment of three levels, and more columns than ``most``."""
     if len(levels_of(question.column(question.treatment))) != 2:
         raise ParameterError(f"method {method!r} needs a treatment of two levels")

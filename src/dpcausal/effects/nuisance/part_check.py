@@ -13,24 +13,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.data.coding import bin_codes, cuts_of, size_of
+from dpcausal.arrays import Integers, Mask, Reals
+from dpcausal.data.coding import bin_codes, column_codes, cuts_of, size_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.api import Paid
 from dpcausal.effects.cells.corner_counts import GRID, NoisyCells
 from dpcausal.effects.nuisance.residual_sums import residual_sums, residual_sums_sensitivity
 from dpcausal.effects.question import EffectQuestion
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.mechanisms.additive import noise_variance, norm_of, whole_numbers
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ZCDP, PureDP
-from dpcausal.privacy.sensitivity import Norm, Query
-from dpcausal.releases.counts import geometric_variance
+from dpcausal.privacy.sensitivity import Query
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Cut = tuple[str, Bounded]
 
 SHARES = tuple(Fraction(percent, 100) for percent in (1, 2, 3, 4, 5, 6))
@@ -98,8 +93,9 @@ def check_parts(
             return residual_sums(part, len(middles), side[:, None] * strata.residuals(rows), rows.masses(GRID))
 
         answer = question.table.records(names, parts=True).sum(sums).reshape(2, -1)
-        noisy, noise = _release(answer, of_each, allotment)
-        bias, variance = strata.bias(name, noisy, noise)
+        claim = residual_sums_sensitivity(2, norm_of(loss))
+        noisy = whole_numbers(Query(answer, claim, "residuals by halves of parts"), allotment, of_each)
+        bias, variance = strata.bias(name, np.asarray(noisy, dtype=np.float64) / GRID, _noise(of_each))
         value, spread = value + bias, spread + variance
     width = strata.outcome.width / MEASURED_SHARE
     return PartBias(value * width, math.sqrt(spread) * width)
@@ -144,8 +140,7 @@ class Strata:
     def _stratum_arm_inclusion_residual(self, rows: Rows) -> tuple[Integers, Mask, Mask, Reals]:
         place = np.zeros(rows.n, dtype=np.int64)
         for name, column in self.columns.items():
-            codes = rows.values[name]
-            place = place * size_of(column) + (bin_codes(codes, column) if isinstance(column, Bounded) else codes)
+            place = place * size_of(column) + column_codes(rows.values[name], column)
         control, treated = (rows.values[self.question.treatment] == code for code in self.question.pair)
         unit = np.clip((rows.values[self.question.outcome] - self.outcome.lower) / self.outcome.width, 0.0, 1.0)
         residual = unit - self.means[treated.astype(np.int64), place]
@@ -171,17 +166,8 @@ def _middles(column: Bounded) -> Reals:
     return np.asarray(cuts[0] + width * (np.arange(len(cuts) + 1) - 0.5))
 
 
-def _release(answer: Integers, loss: Paid, allotment: CallBudget) -> tuple[Reals, float]:
-    pure = isinstance(loss, PureDP)
-    query = Query(answer, residual_sums_sensitivity(2, Norm.L1 if pure else Norm.L2), "residuals by halves of parts")
-    noisy = geometric(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
-    return np.asarray(noisy, dtype=np.float64) / GRID, _noise(loss)
-
-
 def _noise(loss: Paid) -> float:
-    if isinstance(loss, PureDP):
-        return math.sqrt(geometric_variance(laplace_scale(residual_sums_sensitivity(2, Norm.L1).bound, loss))) / GRID
-    return gaussian_scale(residual_sums_sensitivity(2).bound, loss) / GRID if isinstance(loss, ZCDP) else 0.0
+    return math.sqrt(noise_variance(residual_sums_sensitivity(2, norm_of(loss)), loss)) / GRID
 
 
 def _predicted_error(n: float, numbers: tuple[Cut, ...], loss: Paid) -> float:

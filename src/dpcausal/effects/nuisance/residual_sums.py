@@ -157,14 +157,10 @@ def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Re
     return averaged(np.concatenate([sums, sums[::-1]]))[: len(sums)]
 
 
-def haar_of_grid(sums: Reals) -> Reals:
-    return haar(haar(sums).T).T
-
-
 def smoothed_grid(sums: Reals, deviation: float, threshold: float, finer: float) -> Reals:
     """Return sums by the cells of a grid with the noise shrunken by hard thresholding. ``finer`` is added to the
     threshold beyond the coarsest details."""
-    coefficients = haar_of_grid(sums)
+    coefficients = haar(haar(sums).T).T
     level = np.maximum.outer(*(haar_levels(size) for size in sums.shape))
     least = deviation * np.where(level <= 1, threshold, threshold + finer)
     thresholded = np.where(np.abs(coefficients) > least, coefficients, 0.0)

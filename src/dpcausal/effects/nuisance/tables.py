@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def table_of(
     """
     margins = [models.features[feature].counts_of(size) for feature, size in zip(features, bins, strict=True)]
     shares = joint_shares(margins, correlation)
-    counts = _independent(margins, count) if shares is None else shares
+    counts = reduce(np.multiply.outer, [one / count for one in margins]).ravel() if shares is None else shares
     cells = len(counts)
     of_level = len(bins) == 1 and features[0] in models.by_mean
     counts = counts * count if of_level else np.maximum(counts * count, LEAST_FULL * count / cells)
@@ -88,10 +89,3 @@ def effect_by_bins(sums: Reals, deviation: float, spread: float, feature: Featur
     values = smoothed(sums, math.hypot(deviation, math.sqrt(count / bins) * spread), THRESHOLD, RISE) / counts
     values -= np.average(values, weights=counts)
     return feature.sloped(np.clip(values, -spread, spread))
-
-
-def _independent(margins: Sequence[Reals], count: float) -> Reals:
-    counts = np.ones(1)
-    for own in margins:
-        counts = np.outer(counts, own / count).ravel()
-    return counts

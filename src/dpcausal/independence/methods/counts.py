@@ -21,11 +21,10 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.strata import LEAST_ROWS, StratumSums
 from dpcausal.independence.null_distributions import LEAST_PVALUE
 from dpcausal.independence.question import IndependenceQuestion, Released, Sample
-from dpcausal.mechanisms.additive import geometric, laplace_scale
+from dpcausal.mechanisms.additive import geometric, geometric_variance, laplace_scale
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
-from dpcausal.releases.counts import geometric_variance
 from dpcausal.statistics.strata import Counts, contingency, contingency_sensitivity
 from dpcausal.statistics.wald import chance_of, level_shares, strength_of_levels, upper_tail, wald_residuals
 

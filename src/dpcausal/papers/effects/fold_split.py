@@ -21,13 +21,12 @@ from dpcausal.effects.nuisance.design import OUTCOME, TREATMENT, Design
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, LossError, ParameterError
-from dpcausal.mechanisms.additive import geometric, laplace_scale
+from dpcausal.mechanisms.additive import geometric, geometric_variance, laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.external import one_thread
 from dpcausal.regression.kernel_ridge import ridge_solution
-from dpcausal.releases.counts import geometric_variance
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -19,15 +19,7 @@ from dpcausal.result import Guarantee, ci_text, decimals_of, number_text
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.html import Block
 from dpcausal.study.status import CANNOT, SPENT, QuestionStatus, StudyPlan
-from dpcausal.study.wording import (
-    Estimate,
-    Wording,
-    answers_of,
-    coverage_text,
-    disagreements,
-    estimate_of,
-    unit_text,
-)
+from dpcausal.study.wording import Estimate, Wording, answers_of, coverage_text, disagreements, estimate_of, unit_text
 
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyFile
