@@ -169,15 +169,9 @@ class Interview:
         return self.draft(self.entries)
 
     def run(self, start: int = 0) -> None:
-        columns = (partial(self._column, place) for place in range(len(self.names)))
-        steps: list[Callable[[], bool | None]] = [
-            self._title,
-            self._person,
-            *columns,
-            self._budget,
-            self._question,
-            self._summary,
-        ]
+        columns = [partial(self._column, place) for place in range(len(self.names))]
+        steps: list[Callable[[], bool | None]]
+        steps = [self._title, self._person, *columns, self._budget, self._question, self._summary]
         place, answered = min(start, len(steps) - 1), list(range(min(start, len(steps) - 1)))
         while place < len(steps):
             self.step = place

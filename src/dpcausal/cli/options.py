@@ -36,9 +36,9 @@ def methods_of(room: str) -> Kinds:
     return {**import_module(METHODS_OF[room]).METHODS, **BY_TASK.get(room, {})}
 
 
-def parameter(name: str, kind: Any, text: str, default: Any = None, flag: str = "") -> inspect.Parameter:
-    option = typer.Option(flag, help=text) if flag else typer.Option(help=text)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
+def parameter(name: str, kind: Any, text: str, default: Any = None) -> inspect.Parameter:
+    annotation = Annotated[kind, typer.Option(help=text)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def with_parameters(parameters: list[inspect.Parameter], run: Callable[..., None]) -> Callable[..., None]:

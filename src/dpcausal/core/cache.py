@@ -50,18 +50,10 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "moments": ("names", "robust_for"),
     "did": ("time", "outcome", "cohort", "control", "coverage", "never", "adjust", "squares"),
     "discontinuity": (
-        "running",
-        "outcome",
-        "cutoff",
-        "treatment",
-        "bins",
-        "bandwidth",
-        "curvature",
-        "coverage",
-        "at_cutoff",
+        "running", "outcome", "cutoff", "treatment", "bins", "bandwidth", "curvature", "coverage", "at_cutoff",
     ),
     "synthetic control": ("targets", "coverage", "inference", "force", "early"),
-}
+}  # fmt: skip
 """What each task's question is made of, but for its table or panel; the rest of its fields follows from these."""
 
 
@@ -102,10 +94,8 @@ def _dataset_key(question: Any, question_key: dict[str, Any]) -> dict[str, Any]:
 
 def _table_form(table: Table, key: dict[str, Any], question_key: dict[str, Any]) -> dict[str, Any]:
     inside, weight, schema = (key.pop(name) for name in ("inside", "weight", "schema"))
-    used = {
-        *_texts_in(question_key),
-        *(one.name for one in inside),
-    }  # a level that is called as a column brings one more
+    # A level that is called as a column brings one more.
+    used = {*_texts_in(question_key), *(one.name for one in inside)}
     columns = {name: column.to_dict() for name, column in schema.items() if name in used}
     key |= {"schema": columns, "where": _subgroup(inside), "unit": table.unit.value}
     return _drop_none(key | {"weight": None if weight is None else [weight[0], weight[1].to_dict()]})

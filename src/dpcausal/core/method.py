@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from dpcausal.data.remote_blocks import PublicTableInfo
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.errors import CallError, ParameterError, nearest
@@ -269,6 +270,11 @@ class TableQuestion(Question[Answer]):
     @property
     def n(self) -> int:
         return self.table.n
+
+    @property
+    def without_table(self) -> Self:
+        """The same with the schema alone, for an engine's workers."""
+        return replace(self, table=PublicTableInfo(self.table.schema))  # type: ignore[arg-type]
 
     def column(self, name: str) -> Column:
         return self.table.schema.column(name)

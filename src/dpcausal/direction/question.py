@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
@@ -15,7 +15,7 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, TableQuestion
 from dpcausal.core.progress import progress
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import Parts, PublicTableInfo, WorkerBlocks
+from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
@@ -140,8 +140,7 @@ class Pair(TableQuestion[Direction]):
     def read_blocks(self) -> Columns | WorkerBlocks:
         if not WorkerBlocks.of(self.table.spec):
             return self.read()
-        public: Pair = replace(self, table=PublicTableInfo(self.table.schema))  # type: ignore[arg-type]
-        return WorkerBlocks(self.table.spec, (self.first, self.second), public.columns_of)
+        return WorkerBlocks(self.table.spec, (self.first, self.second), self.without_table.columns_of)
 
     def progress_context(self) -> AbstractContextManager[Any]:
         return progress(1, f"{self.first}, {self.second}")

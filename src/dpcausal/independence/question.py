@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -15,7 +15,6 @@ from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, TableQuestion
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import PublicTableInfo
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
@@ -200,10 +199,6 @@ class IndependenceQuestion(TableQuestion[Independence]):
 
     def read(self) -> Sample:
         return self.sample(self.table.rows(self.names))
-
-    @property
-    def without_table(self) -> IndependenceQuestion:
-        return replace(self, table=PublicTableInfo(self.schema))  # type: ignore[arg-type]
 
     def sample(self, rows: Rows) -> Sample:
         return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.included, rows.keys)

@@ -76,11 +76,7 @@ def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: Pub
 def _cross_residuals(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Reals:
     n = given.rows
     # A column for each level that was declared, so that all blocks have the same.
-    indicators = [
-        (codes[:, None] == np.arange(size)).astype(np.float64)
-        for codes, size in zip(given.levels.T, given.sizes, strict=True)
-    ]
-    Z, U = np.hstack([standardised(given.numbers), *indicators]), standardised(responses)
+    Z, U = np.hstack([standardised(given.numbers), *given.indicators()]), standardised(responses)
     fold = generator.permutation(n) % FOLDS
     R = np.zeros_like(U)
     for column in range(U.shape[1]):

@@ -62,6 +62,11 @@ class Given:
     def at(self, rows: Integers) -> Given:
         return Given(self.numbers[rows], self.levels[rows], self.sizes)
 
+    def indicators(self, first: int = 0) -> list[Reals]:
+        """Return columns of zeros and ones for the levels from ``first`` on, those that no row has included."""
+        both = zip(self.levels.T, self.sizes, strict=True)
+        return [(codes[:, None] == np.arange(first, size)).astype(np.float64) for codes, size in both]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Smoothed:

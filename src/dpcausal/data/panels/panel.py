@@ -253,14 +253,10 @@ class Panel(Frozen):
         return self._named[0]
 
     @property
-    def of_frame(self) -> bool:
-        """Whether a frame names its units, times and outcome; arrays name none."""
-        return len(self._named) > 1
-
-    @property
     def declaration(self) -> dict[str, Any]:
         """What its ledger has declared since it was made: whose series are public."""
-        return {TARGETS: treated_record(self.treated), MADE_OF: FRAME if self.of_frame else ARRAYS}
+        made_of = FRAME if len(self._named) > 1 else ARRAYS  # a frame names its time and outcome too
+        return {TARGETS: treated_record(self.treated), MADE_OF: made_of}
 
     def before(self, target: Any) -> tuple[Label, ...]:
         """Return all periods before a target's start, missing ones included."""

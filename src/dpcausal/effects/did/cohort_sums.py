@@ -3,8 +3,6 @@
 Proofs: ``cohort_sums.md``.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

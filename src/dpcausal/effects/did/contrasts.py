@@ -3,8 +3,6 @@
 That of the delta method, whose gradients are those of complex steps: exact, as every answer is a ratio of sums.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@
 Covariates b are seen in their shape within cohorts, and shortened to a public length.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Rounds of sums by cohort of persons' rows: what middle and shape they have, how long they are, and the sums."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -80,7 +80,7 @@ class Kinds(NamedTuple):
 
 def series(given: Given, terms: str) -> Reals:
     """Return the columns of a series, shape (n, ``Kinds.columns``), without the constant."""
-    Z, levels = standardised(given.numbers), _indicators(given)
+    Z, levels = standardised(given.numbers), given.indicators(1)
     columns = [Z, *levels]
     if terms != TERMS[0]:
         columns += [Z**2, Z**3]
@@ -93,16 +93,9 @@ def series(given: Given, terms: str) -> Reals:
 
 def modifiers(given: Given, terms: str) -> Reals:
     Z = standardised(given.numbers)
-    columns = np.hstack([Z, *_indicators(given), *([Z**2] if terms != TERMS[0] else [])])
+    columns = np.hstack([Z, *given.indicators(1), *([Z**2] if terms != TERMS[0] else [])])
     centred: Reals = columns - columns.mean(axis=0)
     return centred
-
-
-def _indicators(given: Given) -> list[Reals]:
-    return [
-        (codes[:, None] == np.arange(1, size)).astype(np.float64)
-        for codes, size in zip(given.levels.T, given.sizes, strict=True)
-    ]
 
 
 class Slope(NamedTuple):

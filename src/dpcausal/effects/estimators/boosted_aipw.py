@@ -221,7 +221,8 @@ def learnt(fit: Fit) -> Models:
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
     share = (_of_boosting(fit) if pairs else _of_boosting(fit) + FUNCTIONS) / len(steps)
-    models = replace(lines(fit, features, fit.levels_by_mean(features, fit.noise_of_sums(share))), ends=ends)
+    rare = fit.levels_by_mean(features, fit.noise_of(residual_sums_sensitivity(2), share))
+    models = replace(lines(fit, features, rare), ends=ends)
     for step in steps:
         models = _boosted(fit, models, step, share, bins)
     products = any(one != other for one, other in fit.terms.pairs)

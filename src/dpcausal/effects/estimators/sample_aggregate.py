@@ -20,7 +20,7 @@ from dpcausal.core.method import Run
 from dpcausal.core.validate import check_choice, whole
 from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import Parts, PublicTableInfo, WorkerBlocks
+from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.corner_counts import levels_of
 from dpcausal.effects.estimators.block_effects import (
@@ -201,7 +201,7 @@ class SampleAggregate(EffectMethod):
 
     def read(self, question: EffectQuestion) -> Any:
         if WorkerBlocks.of(question.table.spec):
-            return WorkerBlocks(question.table.spec, _names(question), Answers(self, _without_rows(question)).made)
+            return WorkerBlocks(question.table.spec, _names(question), Answers(self, question.without_table).made)
         return Sample.of(question, question.table.rows(_names(question)))
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
@@ -211,7 +211,7 @@ class SampleAggregate(EffectMethod):
         question, rng = run.question, run.rng
         blocks = self.blocks or 1
         if isinstance(private, WorkerBlocks):
-            each = private.each(blocks, salt_of(rng), 1, Answers(self, _without_rows(question)))
+            each = private.each(blocks, salt_of(rng), 1, Answers(self, question.without_table))
             codes = [int(one) for one in each[:, 0]]
         else:
             parts = assign_blocks(private.n, blocks, rng, private.keys)
@@ -273,7 +273,3 @@ def _kinds(question: EffectQuestion) -> tuple[list[str], dict[str, int]]:
     declared = {name: question.column(name) for name in question.adjust}
     numbers = [name for name, column in declared.items() if isinstance(column, Bounded)]
     return numbers, {name: len(levels_of(column)) for name, column in declared.items() if name not in numbers}
-
-
-def _without_rows(question: EffectQuestion) -> EffectQuestion:
-    return replace(question, table=PublicTableInfo(question.table.schema))  # type: ignore[arg-type]

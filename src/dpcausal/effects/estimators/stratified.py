@@ -207,7 +207,9 @@ def learnt_parts(question: EffectQuestion, loss: Paid, allotment: CallBudget) ->
             windows[name] = column.lower, column.upper
             constant.append(name)
         if 1 < math.floor(windows[name][1]) - math.ceil(windows[name][0]) + 1 <= most:
-            columns.append((name, _between_whole(column, windows[name])))
+            first, last = math.ceil(windows[name][0]) - BEYOND, math.floor(windows[name][1]) + BEYOND
+            cuts = [value + 0.5 for value in range(first, last) if column.lower < value + 0.5 < column.upper]
+            columns.append((name, Bounded(column.lower, column.upper, cuts=cuts)))
             single.append(name)
         else:
             columns.append((name, equal_parts(column, parts, windows[name])))
@@ -260,11 +262,6 @@ def has_whole_numbers(
     counts, _ = histogram(question.table, name, Bounded(column.lower, column.upper, cuts=inside), loss, allotment)
     away = counts[1 if inside[0] > values[0] else 0 :: 2]
     return float(away.sum()) < LIKE_WHOLE * float(counts.sum())
-
-
-def _between_whole(column: Bounded, ends: tuple[float, float]) -> Bounded:
-    cuts = [value + 0.5 for value in range(math.ceil(ends[0]) - BEYOND, math.floor(ends[1]) + BEYOND)]
-    return Bounded(column.lower, column.upper, cuts=[cut for cut in cuts if column.lower < cut < column.upper])
 
 
 def quarters(column: Bounded, ends: tuple[float, float]) -> tuple[Bounded, int]:

@@ -226,9 +226,6 @@ class Fit:
         """Return the deviation of the noise of an answer in units of ``GRID``."""
         return 0.0 if self.rho is None else gaussian_scale(float(claim.bound), self.rho.part(share)) / GRID
 
-    def noise_of_sums(self, share: Fraction) -> float:
-        return self.noise_of(residual_sums_sensitivity(2), share)
-
     def levels_by_mean(self, features: Sequence[Feature], noise: float) -> tuple[int, ...]:
         """Return the rare levels whose slope in the treatment's line is noisier than the mean of their residuals would
         be, from sums with this noise."""

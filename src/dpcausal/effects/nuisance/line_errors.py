@@ -10,8 +10,6 @@ normal, in the shape of the released moments; of a rare level so many are at it 
 large there make a larger product than small ones everywhere.  All of it is read off what was released.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
