@@ -13,7 +13,7 @@ from dpcausal.arrays import Integers
 from dpcausal.data.coding import cleaned_column
 from dpcausal.data.persons import Persons, cluster_groups
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
-from dpcausal.data.source import Collected, Kind, Source, guarded_read
+from dpcausal.data.source import Collected, Kind, Source, Sums, guarded_read
 from dpcausal.data.sources.fingerprint import was_modified
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.subgroups.predicate import Predicate
@@ -195,6 +195,15 @@ class TableSpec(Uncopyable):
     def unread(self) -> str:
         return f"the {self.source.backend} columns cannot be read"
 
+    def whole(self, summed: Callable[[], Sums]) -> Integers:
+        """Return a sum over all rows; a SchemaError if they cannot be read, or are not those that were counted."""
+        rows, total = guarded_read(summed, self.unread)
+        if rows < 0:
+            raise SchemaError(self.unread)
+        if rows != self.rows or total is None or self.modified:
+            raise SchemaError(CHANGED)
+        return total
+
     def needed(self, names: Iterable[str]) -> tuple[str, ...]:
         weight = () if self.weight is None else (self.weight[0],)
         others = (one for one in (self.person, self.cluster) if one is not None)
@@ -301,11 +310,7 @@ class Records:
         if self._rows is not None:
             return self._rows.summed(kernel)
         table, reading = self._table, Reading.of(self._table, self._names)
-        rows, total = guarded_read(lambda: table.source.summed(reading.needed, RowSum(reading, kernel)), table.unread)
-        if rows < 0:
-            raise SchemaError(table.unread)
-        if rows != table.rows or total is None or table.modified:
-            raise SchemaError(CHANGED)
+        total = table.whole(lambda: table.source.summed(reading.needed, RowSum(reading, kernel)))
         mark = int(total[-1])
         if self._mark not in (None, mark):
             raise SchemaError(WRITTEN)

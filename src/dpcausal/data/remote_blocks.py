@@ -14,7 +14,7 @@ from dpcausal.arrays import Integers
 from dpcausal.data.persons import Persons, names_of
 from dpcausal.data.records import CHANGED, HELD, Reading, Rows, TableSpec
 from dpcausal.data.schema import Schema
-from dpcausal.data.source import Collected, Gathering, Kind, Sums, guarded_read
+from dpcausal.data.source import Collected, Gathering, Kind, Sums
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.privacy.unpicklable import hash_of_text, scrambled
@@ -129,12 +129,7 @@ def _assigner(table: TableSpec, reading: Reading, blocks: int, salt: int) -> Blo
 
 def _gathered(table: TableSpec, assigner: BlockAssigner, gather: Gathering) -> Integers:
     names = tuple(dict.fromkeys((*assigner.reading.needed, assigner.person)))
-    rows, total = guarded_read(lambda: table.source.grouped(names, assigner, gather, assigner.groups), table.unread)
-    if rows < 0:
-        raise SchemaError(table.unread)
-    if rows != table.rows or total is None or table.modified:
-        raise SchemaError(CHANGED)
-    return total
+    return table.whole(lambda: table.source.grouped(names, assigner, gather, assigner.groups))
 
 
 def _count(pieces: Sequence[Piece]) -> Sums:

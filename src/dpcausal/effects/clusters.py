@@ -220,18 +220,19 @@ class ClusteredScores:
     def unit(self) -> float:
         return self.cut / self.count
 
-    def variance(
-        self, over: Callable[[Callable[[Reals], Reals]], Integers], n: int, loss: Paid, budget: CallBudget
-    ) -> ClusterVariance:
-        """Release the layers; ``over`` sums by groups what it is given: how scores are centred and cut."""
+    def by_clusters(
+        self, effect: Effect, over: Callable[[Callable[[Reals], Reals]], Integers], column: str, n: int, loss: Paid,
+        budget: CallBudget,
+    ) -> Effect:  # fmt: skip
+        """Release the layers, and return an effect of which error and interval are those by clusters of a column.
+
+        ``over`` sums by groups what it is given: how scores are centred and cut.
+        """
         centre, cut = self.estimate, self.cut
         sums = over(lambda scores: (scores - centre) / cut)
-        return release_variances(over(np.ones_like), [sums], [Fraction(1)], self.count, n, loss, budget)[0]
-
-    def applied(self, effect: Effect, between: ClusterVariance, column: str | None) -> Effect:
-        """Return an effect of which error and interval are those by clusters."""
+        (between,) = release_variances(over(np.ones_like), [sums], [Fraction(1)], self.count, n, loss, budget)
         if effect.estimate is None or effect.standard_error is None:
-            return replace(effect, cluster=column or "")
+            return replace(effect, cluster=column)
         few, (error, reach) = between.few, between.scaled(self.unit).error(effect.standard_error, effect.coverage)
         ends = None
         if effect.interval is not None and not few:
@@ -241,7 +242,7 @@ class ClusteredScores:
             robustness_limit(effect.robustness_value, effect.estimate, ends))  # fmt: skip
         return replace(
             effect, interval=ends, interval_reason=effect.interval_reason or few, standard_error=error,
-            e_value_limit=None, robustness_value_limit=robust, risk_ratio=None, odds_ratio=None, cluster=column or "",
+            e_value_limit=None, robustness_value_limit=robust, risk_ratio=None, odds_ratio=None, cluster=column,
             clusters=between.groups,
         )  # fmt: skip
 

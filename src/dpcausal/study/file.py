@@ -99,9 +99,8 @@ class Price(Part):
     """Privacy loss ε, a number or a fraction in quotes such as "1/3"."""
     delta: Amount | None = None
     """Privacy loss δ, much smaller than 1 divided by the number of persons."""
-    rho: Amount | None = Field(
-        default=None, description="Privacy loss ρ of zero-concentrated privacy, instead of ε and δ."
-    )
+    rho: Amount | None = None
+    """Privacy loss ρ of zero-concentrated privacy, instead of ε and δ."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Price:
@@ -188,9 +187,8 @@ class PanelPart(Part):
     bounds: Bounds = Field(description="Public bounds of the outcome.")
     treated: tuple[Any, ...] | str = ()
     """All treated units: a list, or a rule such as "unit in ['a', 'b']"."""
-    times: tuple[Any, ...] | None = Field(
-        default=None, description="Periods in order, where the column does not say it."
-    )
+    times: tuple[Any, ...] | None = None
+    """Periods in order, where the column does not say it."""
     period: str | None = Field(default=None, description="Period of dates: month, quarter or year.")
     missing: str = Field(default="carry", description="Rule for missing periods of control units: carry or midpoint.")
 
@@ -226,9 +224,8 @@ class Disclosure(Part):
     population: str | None = Field(default=None, description="Who the persons are.")
     actors: str | None = Field(default=None, description="Who has access to what.")
     justification: str | None = Field(default=None, description="Why this budget was chosen.")
-    looked_at_before: str | None = Field(
-        default=None, description="Who looked at the data before the questions were fixed."
-    )
+    looked_at_before: str | None = None
+    """Who looked at the data before the questions were fixed."""
 
 
 class WeightPart(Part):

@@ -29,7 +29,7 @@ from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.release import Release, estimate_release
-from dpcausal.releases.saved import Form, cut_in
+from dpcausal.releases.saved import Form
 
 GRID = 2**26
 """The whole mass of a record, in integers."""
@@ -297,11 +297,14 @@ class NoisyCells(Release):
             raise form.refuse("counts")
         if len(by) != len(levels) or names != (*by, *(one.name for one in values if one.degree)):
             raise form.refuse("names")
+        cut = form.texts("cut") if form.has("cut") else ()
+        if not set(cut) <= set(by):
+            raise form.refuse("cut")
         observed = form.array("observed").astype(np.float64) if form.has("observed") else None
         if observed is not None and observed.shape != tuple(map(len, levels)):
             raise form.refuse("observed")
         noise = form.size("observed_variance") if observed is not None else 0.0
-        return cls(names, n, by, levels, values, counts, form.size("variance"), cut_in(form, by), observed, noise)
+        return cls(names, n, by, levels, values, counts, form.size("variance"), cut, observed, noise)
 
 
 @estimate_release.register(NoisyTable)

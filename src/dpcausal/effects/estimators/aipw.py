@@ -222,11 +222,10 @@ class Aipw(SumsOverRows, EffectMethod):
             return effect
         centre = lines.centre if effect.estimate is None else effect.estimate
         scores = ClusteredScores.of(effect, fit.count, centre, lines.spread)
-        between = scores.variance(
-            lambda cut: rows.over(lambda unit, held: group_sums(cut(lines.scores(whole.raw(unit))[0]), held)),
-            fit.n, for_layers, fit.budget,
+        return scores.by_clusters(
+            effect, lambda cut: rows.over(lambda unit, held: group_sums(cut(lines.scores(whole.raw(unit))[0]), held)),
+            question.cluster, fit.n, for_layers, fit.budget,
         )  # fmt: skip
-        return scores.applied(effect, between, question.cluster)
 
 
 @dataclass(frozen=True)

@@ -376,4 +376,4 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     def sums(cut: Callable[[Reals], Reals]) -> Integers:
         return fit.rows.over(lambda unit, rows: group_sums(cut(scores_of(unit)[0]), rows))
 
-    return scores.applied(effect, scores.variance(sums, fit.n, for_layers, fit.budget), question.cluster)
+    return scores.by_clusters(effect, sums, question.cluster, fit.n, for_layers, fit.budget)

@@ -167,11 +167,10 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             residual, probability = lines.residuals(raw)
             return (raw[:, TREATMENT] - probability) * residual / chance
 
-        between = scores.variance(
-            lambda cut: rows.over(lambda unit, held: group_sums(cut(products(unit)), held)),
-            question.n, for_layers, run.budget,
+        return scores.by_clusters(
+            effect, lambda cut: rows.over(lambda unit, held: group_sums(cut(products(unit)), held)),
+            question.cluster, question.n, for_layers, run.budget,
         )  # fmt: skip
-        return scores.applied(effect, between, question.cluster)
 
     def _effect(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
         outcome, treatment, *others = moments.columns

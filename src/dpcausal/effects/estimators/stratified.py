@@ -136,18 +136,16 @@ class Stratified(SumsOverRows, EffectMethod):
         if varying and bias is None and UNCHECKED not in self.caveats(question, run.loss):  # too many parts were learnt
             effect = replace(effect, notes=(*effect.notes, UNCHECKED))
         effect = replace(effect, release=cells)
-        return effect if question.cluster is None else self._clustered(run, effect, strata)
-
-    def _clustered(self, run: Run[EffectQuestion], effect: Effect, strata: Strata) -> Effect:
-        question, width = run.question, strata.outcome.width
+        if question.cluster is None:
+            return effect
+        width = strata.outcome.width
         middle = 0.0 if effect.estimate is None else effect.estimate / width
         scores = ClusteredScores.of(effect, strata.population, 0.0, width)
         records = question.table.records((question.treatment, *question.strata, question.outcome), parts=True)
-        between = scores.variance(
-            lambda cut: records.sum(lambda rows: group_sums(cut(strata.scores(rows, middle) * width), rows)),
-            question.n, shared(run.loss, True)[1], run.budget,
+        return scores.by_clusters(
+            effect, lambda cut: records.sum(lambda rows: group_sums(cut(strata.scores(rows, middle) * width), rows)),
+            question.cluster, question.n, shared(run.loss, True)[1], run.budget,
         )  # fmt: skip
-        return scores.applied(effect, between, question.cluster)
 
     def _observed(self, question: EffectQuestion) -> bool:
         return self.population == "observed" and question.drops_missing
