@@ -38,7 +38,7 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
     if is_terminal():
         while_it_works(lambda: bar.append(_started()))()
     if not bar:
-        yield _no_progress
+        yield lambda name: None
         return
     progress_bar, done = bar[0], 0
     update = while_it_works(progress_bar.update)
@@ -73,7 +73,3 @@ def _started() -> Any:
 
 def is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
-
-
-def _no_progress(name: str) -> None:
-    pass

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcausal.arrays import Integers
+from dpcausal.arrays import Integers, Mask, Reals
 from dpcausal.data.coding import check_declared, check_name, scalar
 from dpcausal.data.columns import Bounded
 from dpcausal.data.source import Collected, Declared, Kind, Source, guarded_read
@@ -117,19 +116,19 @@ class Persons:
         codes = np.fromiter((-1 if text is None else places[text] for text in texts), np.int64, len(texts))
         return cls(codes, np.array([hash_of_text(text, "block") for text in known], dtype=np.int64))
 
-    def chosen(self, complete: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
+    def chosen(self, complete: Mask) -> tuple[Integers, Mask]:
         """Return the row of least hash that represents each person, a kept one if any is, and whether it is kept."""
         rows, _, starts = self._by_hash(complete)
         return rows[starts], complete[rows[starts]]
 
-    def parts(self, complete: NDArray[np.bool_], most: int | None) -> tuple[Integers, Integers, NDArray[np.float64]]:
+    def parts(self, complete: Mask, most: int | None) -> tuple[Integers, Integers, Reals]:
         """Return the rows that count, whose each is, and what part of the person, 1/r of r rows. With ``most`` they are
         the first so many by hash.  The parts of a person sum to at most 1."""
         rows, codes, starts = self._by_hash(complete)
         counts = complete[rows] & (np.arange(len(rows)) - starts[codes] < (most or MOST_ROWS))
         return rows[counts], codes[counts], 1.0 / np.bincount(codes[counts], minlength=self.n)[codes[counts]]
 
-    def _by_hash(self, complete: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
+    def _by_hash(self, complete: Mask) -> tuple[Integers, Integers, Integers]:
         """Return the rows of persons, kept ones first, by hash; whose they are; where each person begins. The hash is
         of the person's key and the row's place among the person's own rows: no other person's rows matter."""
         rows = np.flatnonzero(self.codes >= 0)

@@ -108,9 +108,6 @@ class Rows:
             total = total + piece
         return total
 
-    def included_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        return _all_masks((self.present[name] for name in names), self.n)
-
     @classmethod
     def joined(cls, several: Sequence[Rows]) -> Rows:
         values, present = (

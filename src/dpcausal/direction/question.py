@@ -134,7 +134,7 @@ class Pair(TableQuestion[Direction]):
         return self.columns_of(self.table.rows([self.first, self.second]))
 
     def columns_of(self, rows: Rows) -> Columns:
-        complete = rows.included_by([self.first, self.second])
+        complete = rows.present[self.first] & rows.present[self.second]
         return Columns(rows.values[self.first], rows.values[self.second], complete, rows.keys)
 
     def read_blocks(self) -> Columns | WorkerBlocks:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcausal.arrays import Integers
 from dpcausal.errors import ParameterError
@@ -12,9 +11,7 @@ from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Uni
 from dpcausal.privacy.unpicklable import scrambled
 
 
-def assign_blocks(
-    rows: int, blocks: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
-) -> list[npt.NDArray[np.int64]]:
+def assign_blocks(rows: int, blocks: int, generator: PublicGenerator, keys: Integers | None = None) -> list[Integers]:
     """Return the row positions of each block: a public random partition into parts of nearly equal size. It depends on
     the public number of rows and on public random numbers, never on a value.  With keys, hashes of ids that are
     private, each row goes by its own key and a public salt alone: parts are of about equal size, and which size is
@@ -34,9 +31,7 @@ def salt_of(generator: PublicGenerator) -> int:
     return int(generator.integers(2**63))
 
 
-def block_order(
-    rows: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
-) -> npt.NDArray[np.int64]:
+def block_order(rows: int, generator: PublicGenerator, keys: Integers | None = None) -> Integers:
     """Return each row's rank in a public random order; with keys, whether one comes before another is theirs alone."""
     if keys is None:
         return generator.permutation(rows).astype(np.int64)
@@ -47,8 +42,8 @@ def block_order(
 
 
 def equal_blocks(
-    rows: int, blocks: int, size: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
-) -> list[npt.NDArray[np.int64]]:
+    rows: int, blocks: int, size: int, generator: PublicGenerator, keys: Integers | None = None
+) -> list[Integers]:
     """Return the row positions of disjoint blocks of one size, at public random; rows that fill no block are left out.
     With keys blocks are those of ``assign_blocks``, each cut to the first of its own: of at most that size."""
     if not (blocks >= 1 and size >= 1 and blocks * size <= rows):

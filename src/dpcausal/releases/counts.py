@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.arrays import Reals
+from dpcausal.arrays import Integers, Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release, estimate_release, memoized
@@ -33,7 +32,7 @@ class NoisyTable(Release):
 
     kind: ClassVar[str] = "table"
 
-    counts: npt.NDArray[np.int64]
+    counts: Integers
     variance: float
     law: Law
     cut: tuple[str, ...] = field(default=(), kw_only=True)

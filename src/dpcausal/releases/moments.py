@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.arrays import Reals
+from dpcausal.arrays import Mask, Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
@@ -47,7 +46,7 @@ class NoisyMoments(Release):
         )
 
     @property
-    def varies(self) -> npt.NDArray[np.bool_]:
+    def varies(self) -> Mask:
         return np.asarray(np.diagonal(self.covariance) != 0)
 
     @property

@@ -46,12 +46,9 @@ class NoisyTriples(NoisyWhitened):
                              cuts=self.cuts, cut=self.cut)  # fmt: skip
 
     @cached_property
-    def _entries(self) -> int:
-        return third_entries([np.array(p) for p in self.shares], self.triples)
-
-    @cached_property
     def _total(self) -> float:
-        return max(float(self.thirds[-1]) / constant(self._entries), LEAST_SHARE * self.n)
+        entries = third_entries([np.array(p) for p in self.shares], self.triples)
+        return max(float(self.thirds[-1]) / constant(entries), LEAST_SHARE * self.n)
 
     @cached_property
     def _sums(self) -> dict[Triple, Reals]:

@@ -12,9 +12,8 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.arrays import Reals
+from dpcausal.arrays import Integers, Reals
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 
 MOST_CHANGES = 20_000
@@ -36,7 +35,7 @@ def contrast_basis(levels: int) -> Reals:
     return basis
 
 
-def contrast_of(counts: npt.NDArray[np.int64]) -> Reals:
+def contrast_of(counts: Integers) -> Reals:
     """Return (⊗_i Q_iᵀ) counts, Q_i the basis of the table's i-th axis, as one row of Π (k_i − 1) numbers."""
     values: Reals = counts.astype(np.float64)
     for axis, size in enumerate(counts.shape):

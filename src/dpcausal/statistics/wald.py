@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.arrays import Reals
+from dpcausal.arrays import Mask, Reals
 
 RIDGE = 1.0
 """Added to the variance of every residual: where a level is so rare that its residual is a matter of single records,
@@ -51,10 +50,10 @@ def upper_tail(statistic: float, freedom: int) -> float:
     return float(upper_tails(np.asarray(statistic), freedom))
 
 
-def usable_strata(counts: Reals, variance: float) -> npt.NDArray[np.bool_]:
+def usable_strata(counts: Reals, variance: float) -> Mask:
     """Return which strata carry weight: n_s ≥ max(5 k_x k_y, 3 √(v k_x k_y)), v the noise variance of one cell."""
     cells = counts.shape[0] * counts.shape[1]
-    enough: npt.NDArray[np.bool_] = counts.sum(axis=(0, 1)) >= max(5 * cells, 3 * math.sqrt(variance * cells))
+    enough: Mask = counts.sum(axis=(0, 1)) >= max(5 * cells, 3 * math.sqrt(variance * cells))
     return enough
 
 
@@ -69,7 +68,7 @@ def wald_test(counts: Reals, variance: float) -> Wald | None:
 class Residuals(NamedTuple):
     """Of the usable strata: which they are, R, V, and the share of V that is the rows' own and not the noise's."""
 
-    usable: npt.NDArray[np.bool_]
+    usable: Mask
     residual: Reals
     covariance: Reals
     weight: Reals
@@ -191,7 +190,7 @@ LEAST_OF_PARTS = 1e-3
 """Share of the records below which a part is taken for an empty one."""
 
 
-def left_by_parts(counts: Reals, cut: Sequence[int], usable: npt.NDArray[np.bool_], variance: float) -> float:
+def left_by_parts(counts: Reals, cut: Sequence[int], usable: Mask, variance: float) -> float:
     """Return the non-centrality that cut columns leave a test of noisy counts, shape (k_x, k_y, sizes of the given).
 
     Two columns that depend on a number z, and on nothing else together, are still associated given the part that z lies
@@ -236,7 +235,7 @@ def within_parts(records: Reals) -> Reals:
     return within
 
 
-def largest_step(shares: Reals, axis: int, usable: npt.NDArray[np.bool_]) -> Reals:
+def largest_step(shares: Reals, axis: int, usable: Mask) -> Reals:
     """Return φ² of each stratum against the next on either side along an axis of the strata, the larger one."""
     largest = np.zeros(usable.shape)
     moved, known = np.moveaxis(shares, axis + 1, -1), np.moveaxis(usable, axis, -1)

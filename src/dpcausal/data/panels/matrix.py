@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcausal.arrays import Reals
+from dpcausal.arrays import Integers, Reals
 from dpcausal.data.coding import check_declared, check_name, raw_numbers, without_codes
 from dpcausal.data.columns import Bounded, exact_number
 from dpcausal.data.panels.periods import (
@@ -129,7 +128,7 @@ def frame_cells(
     unread = f"the {source.backend} columns of units and times cannot be read"
     label = label_in(period, collected.date_order)
 
-    def coded(collected: Collected) -> tuple[NDArray[np.int64], list[Any], NDArray[np.int64], list[Any]]:
+    def coded(collected: Collected) -> tuple[Integers, list[Any], Integers, list[Any]]:
         return (*coded_labels(collected.objects(unit), rows, unit_name),
                 *coded_labels(collected.objects(time), rows, label))  # fmt: skip
 
@@ -193,20 +192,18 @@ def _targets_differ(targets: list[Any]) -> bool:
 
 
 def _cells(
-    units: NDArray[np.int64], names: list[Any], moments: NDArray[np.int64], labels: list[Any], ranks: Mapping[Any, int],
+    units: Integers, names: list[Any], moments: Integers, labels: list[Any], ranks: Mapping[Any, int],
     times: tuple[Label, ...],
-) -> NDArray[np.int64]:  # fmt: skip
+) -> Integers:  # fmt: skip
     places = {label: place for place, label in enumerate(times)}
     # The last entry is that of a null, code −1.
     rank = np.array([*(ranks[name] for name in names), -1], dtype=np.int64)[units]
     place = np.array([*(places.get(label, -1) for label in labels), -1], dtype=np.int64)[moments]
-    cells: NDArray[np.int64] = np.where((rank >= 0) & (place >= 0), rank * len(times) + place, -1)
+    cells: Integers = np.where((rank >= 0) & (place >= 0), rank * len(times) + place, -1)
     return cells
 
 
-def _cell_means(
-    values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded | None = None
-) -> Reals:
+def _cell_means(values: Reals, flat: Integers, units: int, periods: int, bounds: Bounded | None = None) -> Reals:
     """Return (units, periods): the mean of a cell's values, each within bounds if given; NaN where there is none."""
     with np.errstate(all="ignore"):
         clean = values if bounds is None else np.clip(values, bounds.lower, bounds.upper)
@@ -249,7 +246,7 @@ def check_target(name: Any, series: Reals, start: int, times: tuple[Label, ...],
         raise ParameterError(f"target {name!r} has {left} values before its start in {times[start]}, fewer than 3")
 
 
-def observed_places(series: dict[Any, Reals], starts: dict[Any, int], times: tuple[Label, ...]) -> NDArray[np.int64]:
+def observed_places(series: dict[Any, Reals], starts: dict[Any, int], times: tuple[Label, ...]) -> Integers:
     """Return the places of the periods that count: those that no target misses."""
     absent = {name: np.isnan(values) for name, values in series.items()}
     lacks = np.logical_or.reduce(list(absent.values()))

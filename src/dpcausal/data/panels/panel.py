@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpcausal.arrays import Reals
+from dpcausal.arrays import Integers, Reals
 from dpcausal.data.panels.dates import PERIODS
 from dpcausal.data.panels.matrix import (
     Cells,
@@ -147,7 +146,7 @@ class Panel(Frozen):
     missing: str
     n: int
     name: str
-    places: NDArray[np.int64]
+    places: Integers
     """The place of each period among all, missing ones of a target included: they are the steps of a trend."""
     public_values: dict[str, Any]
     """The targets' values as a ledger has them once; all of them, also of a placebo in time."""

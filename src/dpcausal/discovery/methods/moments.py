@@ -15,9 +15,8 @@ from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.arrays import Integers, Reals
+from dpcausal.arrays import Integers, Mask, Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
@@ -69,13 +68,11 @@ class Scales(NamedTuple):
     middles: Reals
     widths: Reals
     complete: float
-    varies: npt.NDArray[np.bool_]
+    varies: Mask
     """Whether the histograms show that a column varies; one that is constant but for few rows has no scale."""
 
 
-def learned_scales(
-    two_levels: npt.NDArray[np.bool_], n: int, deviation: float, count: Callable[[Reals], Reals]
-) -> Scales:
+def learned_scales(two_levels: Mask, n: int, deviation: float, count: Callable[[Reals], Reals]) -> Scales:
     """Return the scales of columns of values in [0, 1]. ``count`` gets cuts, shape (columns, cuts), and returns how
     many values are up to the first, from there to the second, and so on, with noise of that deviation."""
     columns = len(two_levels)

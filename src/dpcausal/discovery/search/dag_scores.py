@@ -20,9 +20,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.arrays import Reals
+from dpcausal.arrays import Integers, Reals
 from dpcausal.discovery.search.pc import Edge, Terms
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.level_moments import NoisyWhitened
@@ -136,7 +135,7 @@ class Sets(NamedTuple):
     """A column's likely parents, sets of them as bits over these, and what each gains."""
 
     likely: list[int]
-    members: npt.NDArray[np.int64]
+    members: Integers
     gains: Reals
 
     def holds(self) -> Reals:

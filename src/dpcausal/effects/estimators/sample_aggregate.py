@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.arrays import Integers, Reals
+from dpcausal.arrays import Integers, Mask, Reals
 from dpcausal.core.method import Run
 from dpcausal.core.validate import check_choice, whole
 from dpcausal.data.coding import column_codes
@@ -56,7 +55,7 @@ class Sample:
     treated: Reals
     outcome: Reals
     given: Given
-    complete: npt.NDArray[np.bool_]
+    complete: Mask
     keys: Integers | None = None
 
     @property

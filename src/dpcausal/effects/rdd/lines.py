@@ -13,9 +13,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.arrays import Reals
+from dpcausal.arrays import Mask, Reals
 from dpcausal.effects.cells.corner_counts import functionals
 
 LEAST_STRENGTH = 4.0
@@ -97,7 +96,7 @@ def sides(
     """Return the bins left and right of a cutoff, whose own value lies right; none that reaches into the hole."""
     noise = variance * functionals(degree) @ functionals(degree).T
 
-    def side(near: Reals, far: Reals, inside: npt.NDArray[np.bool_]) -> SideFit:
+    def side(near: Reals, far: Reals, inside: Mask) -> SideFit:
         places = np.flatnonzero(inside & (near >= hole))
         places = places[np.argsort(near[places])]
         return SideFit(near[places], far[places], sums[:, places], noise)

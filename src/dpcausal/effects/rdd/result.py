@@ -103,7 +103,8 @@ class Discontinuity(Result):
         return self.outcome if self.event is None else f"{self.outcome} = {self.event}"
 
     def headline(self) -> list[str]:
-        what = f"{self.measured} at {self.running} = {self._written(self.cutoff)}"
+        cutoff = date_text(self.cutoff) if self.dates else exact_number(self.cutoff)
+        what = f"{self.measured} at {self.running} = {cutoff}"
         arms = f" ({self.arms[1]} vs {self.arms[0]})" if self.arms else ""
         head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
         lines = [f"{head}: {signed_text(self.estimate, self.interval)} ({ci_text(self.interval, self.coverage)})"]
@@ -116,9 +117,6 @@ class Discontinuity(Result):
         if self.density is not None:
             lines.append(f"Bunching at the cutoff: {p_text(self.density)} (small: the design is doubtful).")
         return lines
-
-    def _written(self, number: float) -> str:
-        return date_text(number) if self.dates else exact_number(number)
 
     def warnings(self) -> list[str]:
         reasons = [f"no confidence interval: {self.interval_reason}"] if self.interval is None else []

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcausal.arrays import Integers
+from dpcausal.arrays import Integers, Mask
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
@@ -34,7 +33,7 @@ def sensitivities(n: int) -> tuple[Sensitivity, Sensitivity]:
     return replace(own, bound=own.bound + _ROUNDING), replace(copies, bound=copies.bound + _ROUNDING)
 
 
-def first_returns(order: Integers, complete: npt.NDArray[np.bool_]) -> Integers:
+def first_returns(order: Integers, complete: Mask) -> Integers:
     """Return where a permutation first meets a complete row again: a dropped row changes one partner and one pair."""
     place = order[complete]
     while not complete[place].all():

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcausal.arrays import Reals
 from dpcausal.core.validate import is_number
@@ -231,7 +230,7 @@ class Linear:
     intercept: float
     slopes: tuple[tuple[int, float], ...]
 
-    def __call__(self, Z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def __call__(self, Z: Reals) -> Reals:
         values = np.full(len(Z), self.intercept)
         for place, slope in self.slopes:
             values = values + slope * Z[:, place]
