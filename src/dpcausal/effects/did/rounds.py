@@ -13,15 +13,7 @@ from dpcausal.effects.clusters import SPREADS, ClusterVariance, group_sums, rele
 from dpcausal.effects.did.cohort_sums import cohort_sums, cohort_sums_sensitivity, factors
 from dpcausal.effects.did.release import Comparisons, NoisyPaths
 from dpcausal.effects.moments import adaptive
-from dpcausal.effects.moments.adaptive import (
-    SCALES,
-    WHOLE,
-    Shape,
-    scale_histograms,
-    scale_histograms_sensitivity,
-    tail_radius,
-    whitened,
-)
+from dpcausal.effects.moments.adaptive import SCALES, WHOLE, Shape, tail_radius, whitened
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
@@ -151,8 +143,8 @@ class Rounds:
         loss = self.rho.part(share)
         beyond = 2 * math.sqrt(columns.shape[1]) * float(np.linalg.norm(np.linalg.inv(shape.spread), 2)) / least
         top = math.ldexp(least, FARTHEST if most else max(math.ceil(math.log2(beyond)), 0))
-        claim, lengths = scale_histograms_sensitivity(1), np.sqrt(self.squared_lengths(shape, columns))
-        counts = scale_histograms(np.minimum(lengths / top, 1.0)[:, None], self.rows.masses(WHOLE))
+        claim, lengths = adaptive.scale_histograms_sensitivity(1), np.sqrt(self.squared_lengths(shape, columns))
+        counts = adaptive.scale_histograms(np.minimum(lengths / top, 1.0)[:, None], self.rows.masses(WHOLE))
         noisy = np.asarray(gaussian(Query(counts, claim, "lengths"), self.budget, loss), dtype=np.float64)[0] / WHOLE
         edges = top * 2.0 ** (-np.arange(SCALES + 1) / 2)
         edges[-1] = 0.0
