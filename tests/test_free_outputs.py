@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.table import Table
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.noise import generator_from_seed
 from tests.commands import command
@@ -145,10 +144,10 @@ def of_files(rows: list[tuple[str, ...]], folder: Path) -> list[str]:
         told += [said(lambda: dpc.Study.open("s.toml")), said(lambda: dpc.Study.open("s.toml").plan(accuracy=False))]
     ledger = dpc.Ledger.create(folder / "l.ledger", budget=dpc.PureDP(1))
     schema = dpc.Schema.from_toml("schema.toml")
-    table = Table("d.csv", schema, ledger, name="d")
+    table = dpc.Table("d.csv", schema, ledger, name="d")
     told += [repr(table), str(table.declared), repr(table.where("u", at_least=2))]
     for more in ({"person": "nobody"}, {"missing": "level"}, {"max_rows": 5}, {"weight": ("u", 0.0)}):
-        told.append(said(lambda m=more: Table("d.csv", schema, ledger, **m)))
+        told.append(said(lambda m=more: dpc.Table("d.csv", schema, ledger, **m)))
     for call in (
         lambda: dpc.ci_test(table, "a", "b", given=[], loss=dpc.PureDP(2)),
         lambda: dpc.ci_test(table, "a", "nobody", given=[], loss=dpc.PureDP(1)),
@@ -216,7 +215,7 @@ def test_the_search_finds_planted_leaks(tmp_path: Path, monkeypatch: pytest.Monk
         patched.setattr(dpc.Ledger, "declare", lambda *_, **__: None)
         assert search_of_panels(pairs=0)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Table, "__repr__", lambda self: f"Table({self.rows(['u']).included.sum()} rows with u)")
+    monkeypatch.setattr(dpc.Table, "__repr__", lambda self: f"Table({self.rows(['u']).included.sum()} rows with u)")
     assert search_of_files(pairs=0, folder=tmp_path)
 
 

@@ -34,7 +34,6 @@ from dpcausal.papers.direction import holdout
 from dpcausal.papers.statistics import hsic as gaussian
 from dpcausal.papers.statistics.iqr import IqrReach, iqr_signed_distance
 from dpcausal.papers.statistics.rank import flip_sensitivity
-from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query
 from tests.direction.neighbours import ANSWERS
 from tests.factories import make_quick
@@ -177,7 +176,7 @@ def test_a_mechanism_shows_its_name_and_its_worst_pair_at_the_gate(row: Mechanis
 @pytest.mark.parametrize("row", CHEAP, ids=names(CHEAP))
 def test_the_black_box_shows_most_of_a_claim_where_many_outputs_cost_little(row: MechanismRow, epsilon: float) -> None:
     # All mechanisms are audited by their exact laws: tests/audit/test_exact.py.
-    with simulated_noise(21):
+    with dpc.simulated_noise(21):
         first, second = [row.draw(answer, epsilon, row.draws, 1.0) for answer in row.pair]
     audit = audit_samples(first, second, claimed=epsilon, delta=row.delta(epsilon), false_alarm=EACH)
     assert not audit.violated, audit.summary()
@@ -204,7 +203,7 @@ CLAIMED, DRAWN = (1.0, 3_300) if os.environ.get("AUDIT") == "full" else (3.0, 80
 
 
 def worst_pair_audited(row: TaskRow) -> BlackBoxAudit:
-    with simulated_noise(22):
+    with dpc.simulated_noise(22):
         first, second = [row.draw(side, CLAIMED, DRAWN) for side in (0, 1)]
     return audit_samples(first, second, claimed=CLAIMED, delta=row.delta, pilot=DRAWN // 11, false_alarm=EACH)
 
@@ -233,7 +232,7 @@ def test_the_published_interquartile_algorithm_is_shown_in_violation_by_160_call
     """The whole call, with consent and an in-memory ledger: it states (1, 3e-6), printed as (9ε, 3δ) for four IQRs."""
     monkeypatch.setattr(asking, "public_generator", iqr.same_split)
     one, other = (iqr.call(columns, AnmTestPrivacyIqr) for columns in iqr.neighbours())
-    with simulated_noise(31):
+    with dpc.simulated_noise(31):
         audit = audit_samples(runs(one), runs(other), claimed=1.0, delta=3e-6, pilot=30)
     assert audit.violated and audit.lower_bound > 1.5, audit.summary()
     assert audit.event == "output is None"
@@ -242,7 +241,7 @@ def test_the_published_interquartile_algorithm_is_shown_in_violation_by_160_call
 def test_the_corrected_call_in_its_place_is_not_flagged_on_that_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "public_generator", iqr.same_split)
     one, other = (iqr.call(columns, Holdout) for columns in iqr.neighbours())
-    with simulated_noise(32):
+    with dpc.simulated_noise(32):
         audit = audit_samples(runs(one), runs(other), claimed=1.0, pilot=30, false_alarm=EACH)
         assert None not in (one(), other())
     assert not audit.violated, audit.summary()
@@ -261,7 +260,7 @@ def test_the_flip_distance_in_its_place_is_not_flagged_on_that_pair() -> None:
 
     one, other = (iqr_signed_distance((IqrReach(c, -10, 10), others), (others, others)) for c in (x, neighbour))
     assert (one, other) == (-1, 0)
-    with simulated_noise(33):
+    with dpc.simulated_noise(33):
         audit = audit_samples(draws(one), draws(other), claimed=3.0, false_alarm=EACH)
     assert not audit.violated, audit.summary()
     assert audit.lower_bound > 1.5, audit.summary()

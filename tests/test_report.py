@@ -12,7 +12,6 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import MissingDependencyError
-from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import MEANS, Guarantee, Result, explain_terms, plain
 
 
@@ -38,8 +37,8 @@ def guarantee(ledger: dpc.Ledger | None = None, loss: Any = None, **options: Any
 
 def test_a_guarantee_says_what_was_allotted() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1), protect="test")
-    found = guarantee(ledger, unit=Unit.TEST_ROW)
-    assert found.loss == dpc.PureDP(0.5) and found.unit is Unit.TEST_ROW and found.private
+    found = guarantee(ledger, unit=dpc.Unit.TEST_ROW)
+    assert found.loss == dpc.PureDP(0.5) and found.unit is dpc.Unit.TEST_ROW and found.private
     assert found.relation is dpc.Relation.REPLACE_ONE and found.ledger_head == ledger.head
     text = "\n".join(found.lines())
     for part in ("ε = 0.5", "replace-one", "row of the test half", "the weather", "laplace", ledger.head):

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from dpcausal import ApproxDP, PureDP, simulated_noise
 from dpcausal.papers.mechanisms.objective_perturbation import calibrate
 from dpcausal.privacy import noise
 from dpcausal.privacy.budget import Event
-from dpcausal.privacy.loss import ApproxDP, PureDP
-from dpcausal.privacy.noise import simulated_noise
 from tests.privacy.test_noise import permute_and_flip
 from tests.registry import laws
 from tests.registry.exact import (

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpcausal import Ledger, PureDP
 from dpcausal.audit import compare
 from dpcausal.mechanisms.additive import geometric, laplace
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 
 DATA, NEIGHBOUR = [0, 0, 1, 1], [0, 1, 1, 1]

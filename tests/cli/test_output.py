@@ -13,7 +13,6 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.data.toml_text import CONTROL
-from dpcausal.discovery.result import Discovery
 from tests.commands import command
 from tests.processes import called
 from tests.study.made import write
@@ -77,7 +76,7 @@ def test_a_graph_whose_support_is_interrupted_stands_in_a_file(folder: Path, mon
         raise KeyboardInterrupt
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(Discovery, "with_support", interrupted)
+    monkeypatch.setattr(dpc.Discovery, "with_support", interrupted)
     done = command(*GRAPH, "--redraws", "9")
     (path,) = folder.glob("l.answer-*.json")
     assert done.exit_code != 0 and path.name in done.stderr

@@ -18,8 +18,6 @@ from dpcausal.core.cache import ARGUMENTS, DryRunStop, cache_key_text, dry_run
 from dpcausal.core.method import Method, PlannedCall, Question
 from dpcausal.data.records import Reading
 from dpcausal.independence.question import IndependenceQuestion
-from dpcausal.privacy.sensitivity import Unit
-from dpcausal.result import Guarantee
 from tests.core import golden
 
 LEDGER = dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-4))
@@ -291,7 +289,7 @@ def test_an_answer_comes_back_to_a_class_that_has_grown_since(tmp_path: Path) ->
     answer = encode(golden.CALLS["cells"](dpc.Ledger.open(tmp_path / "l")).guarantee)
     del answer["fields"]["cached"]
     back = decode(answer)
-    assert isinstance(back, Guarantee) and back.cached == "" and back.unit is Unit.ROW
+    assert isinstance(back, dpc.Guarantee) and back.cached == "" and back.unit is dpc.Unit.ROW
     del answer["fields"]["loss"]  # without a default: not guessed at
     with pytest.raises(ValueError):
         decode(answer)

@@ -20,7 +20,6 @@ import dpcausal as dpc
 from dpcausal.core import run
 from dpcausal.data.source import Source
 from dpcausal.errors import MissingDependencyError, SchemaError
-from dpcausal.privacy.ledger import Ledger
 from tests.data.every_task import TASKS, outcome
 
 LATE = """
@@ -95,12 +94,12 @@ def test_a_source_that_goes_at_the_spend_is_not_missed(
 ) -> None:
     """The answer is the one that rows in memory give; or the question is refused in the same words."""
     stays = as_it_stays(task)
-    charge = Ledger.charge
+    charge = dpc.Ledger.charge
 
     def gone(self: Any, *_: Any) -> Any:
         raise OSError("canary")
 
-    def then_gone(self: Ledger, *given: Any, **named: Any) -> Any:
+    def then_gone(self: dpc.Ledger, *given: Any, **named: Any) -> Any:
         allotment = charge(self, *given, **named)
         for file in tmp_path.glob("*"):
             file.unlink()
@@ -111,7 +110,7 @@ def test_a_source_that_goes_at_the_spend_is_not_missed(
                         monkeypatch.setattr(source, word, gone)
         return allotment
 
-    monkeypatch.setattr(Ledger, "charge", then_gone)
+    monkeypatch.setattr(dpc.Ledger, "charge", then_gone)
     assert outcome(task, lambda table: HOMES[kind](table, tmp_path)) == stays
 
 

@@ -25,7 +25,6 @@ import pyarrow.parquet
 import pyreadstat
 
 import dpcausal as dpc
-from dpcausal.data.files.formats import DataFile
 from dpcausal.errors import DpCausalError
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "file-formats.md"
@@ -265,7 +264,7 @@ def written(one: Format, folder: Path) -> Any:
     one.make(path)
     if one.reader == "DuckDB":
         return f"duckdb:///{path}?table={one.options['table']}"
-    return DataFile(path, **one.options)
+    return dpc.DataFile(path, **one.options)
 
 
 def read_right(one: Format, folder: Path) -> tuple[str, ...]:

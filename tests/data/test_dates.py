@@ -15,7 +15,6 @@ import pyreadstat
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.files.formats import DataFile
 from dpcausal.data.panels.dates import day_of
 from dpcausal.data.subgroups.predicate import parse_predicates
 from dpcausal.errors import ParameterError, SchemaError
@@ -30,10 +29,10 @@ INSIDE = [30.0, None, 120.0, 0.0, 364.0, 364.0]
 """Days since the lower bound, clipped."""
 
 
-def text_file(path: Path, form: str, **options: Any) -> DataFile:
+def text_file(path: Path, form: str, **options: Any) -> dpc.DataFile:
     fields = ["" if day is None else day.strftime(form) for day in DAYS]
     (path / "d.csv").write_text("day,g\n" + "".join(f"{field},{k % 2}\n" for k, field in enumerate(fields)))
-    return DataFile(str(path / "d.csv"), **options)
+    return dpc.DataFile(str(path / "d.csv"), **options)
 
 
 def times_of_spss(path: Path) -> Path:

@@ -12,7 +12,6 @@ from statsmodels.stats.multitest import multipletests
 
 import dpcausal as dpc
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.privacy.sensitivity import Unit
 from tests.direction.methods.test_votes import easy
 from tests.direction.neighbours import CORRECTED, PUBLISHED, Rows, ask, halves, quick, table  # noqa: F401
 from tests.direction.test_many import all_of
@@ -58,7 +57,7 @@ def test_a_half_is_a_forced_choice_at_every_level_and_says_first_that_the_other_
         assert r.cause == r.favoured is not None and r.verdict is None
         assert any("forced choice" in caveat for caveat in r.guarantee.caveats)
     r = ask(rows(), **MODES[mode])
-    assert r.guarantee.unit is Unit.TEST_ROW and r.guarantee.private
+    assert r.guarantee.unit is dpc.Unit.TEST_ROW and r.guarantee.private
     assert "TEST HALF ONLY" in r.details().splitlines()[0]
     assert "training half are NOT protected" in r.guarantee.caveats[0]
 

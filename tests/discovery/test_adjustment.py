@@ -8,7 +8,6 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.discovery.adjustment import adjustment_sets
-from dpcausal.discovery.graph import Cpdag
 from dpcausal.errors import ParameterError
 
 NAMES = "abcde"
@@ -19,13 +18,13 @@ def test_ida_has_the_causes_of_the_treatment_in_every_member_of_the_class() -> N
     for _ in range(60):
         order = rng.permutation(list(NAMES))
         arcs = [(str(x), str(y)) for x, y in combinations(order, 2) if rng.random() < 0.5]
-        graph = Cpdag.from_dag(NAMES, arcs)
+        graph = dpc.Cpdag.from_dag(NAMES, arcs)
         expected = {tuple(sorted({x for x, y in dag if y == "a"} - {"b"})) for dag in graph.dags()}
         assert set(adjustment_sets(graph, nothing, "a", "b", "ida")) == expected
 
 
 def test_earlier_tiers_leave_out_what_the_treatment_may_have_caused() -> None:
-    graph = Cpdag.from_dag(NAMES, [("c", "a"), ("d", "b"), ("a", "b"), ("a", "e"), ("b", "e")])
+    graph = dpc.Cpdag.from_dag(NAMES, [("c", "a"), ("d", "b"), ("a", "b"), ("a", "e"), ("b", "e")])
     known = dpc.Knowledge(tiers=[["c", "d"], ["a"], ["b", "e"]])
     assert adjustment_sets(graph, known, "a", "b", "earlier") == (("c", "d"),)
     for rule, knowledge in (("earlier", dpc.Knowledge()), ("all", known)):
@@ -34,8 +33,8 @@ def test_earlier_tiers_leave_out_what_the_treatment_may_have_caused() -> None:
 
 
 def test_an_arrow_that_became_a_line_may_be_of_a_collider_after_all() -> None:
-    found = Cpdag.from_dag("abcd", [("c", "a"), ("d", "a")])
-    graph = Cpdag("abcd", undirected=["ca", "da"])
+    found = dpc.Cpdag.from_dag("abcd", [("c", "a"), ("d", "a")])
+    graph = dpc.Cpdag("abcd", undirected=["ca", "da"])
     assert adjustment_sets(graph, dpc.Knowledge(), "a", "b", "ida") == ((), ("c",), ("d",))
     assert adjustment_sets(graph, dpc.Knowledge(), "a", "b", "ida", found) == ((), ("c",), ("d",), ("c", "d"))
 

@@ -13,7 +13,6 @@ import pytest
 from matplotlib.figure import Figure
 
 import dpcausal as dpc
-from dpcausal import Cpdag
 from dpcausal.discovery.result import positions
 from dpcausal.errors import ParameterError
 from tests.discovery.ways import TWO, graph_of
@@ -58,7 +57,7 @@ def classes() -> dict[frozenset[tuple[str, str, frozenset[str]]], set[frozenset[
 def test_the_class_of_every_dag_on_four_nodes_is_that_of_its_independences_and_lists_its_members() -> None:
     assert len(DAGS) == 543 and len(classes()) == 185  # Robinson's and Gillispie & Perlman's counts
     for members in classes().values():
-        graphs = {Cpdag.from_dag(NODES, dag) for dag in members}
+        graphs = {dpc.Cpdag.from_dag(NODES, dag) for dag in members}
         assert len(graphs) == 1
         graph = graphs.pop()
         assert graph.directed == frozenset.intersection(*members)
@@ -69,7 +68,7 @@ def test_the_class_of_every_dag_on_four_nodes_is_that_of_its_independences_and_l
 
 def test_d_separation_is_that_of_the_members() -> None:
     for known, members in itertools.islice(classes().items(), 40):
-        graph = Cpdag.from_dag(NODES, next(iter(members)))
+        graph = dpc.Cpdag.from_dag(NODES, next(iter(members)))
         for x, y in PAIRS:
             assert graph.d_separated(x, y) == ((x, y, frozenset()) in known)
             rest = [n for n in NODES if n not in (x, y)]
@@ -77,17 +76,17 @@ def test_d_separation_is_that_of_the_members() -> None:
 
 
 def test_agreement_counts_pairs() -> None:
-    truth = Cpdag(NODES, directed=[("a", "b"), ("c", "b")], undirected=[{"c", "d"}])
+    truth = dpc.Cpdag(NODES, directed=[("a", "b"), ("c", "b")], undirected=[{"c", "d"}])
     assert truth.f1(truth) == truth.skeleton_f1(truth) == 1
-    other = Cpdag(NODES, directed=[("b", "a"), ("c", "b"), ("c", "d")])
+    other = dpc.Cpdag(NODES, directed=[("b", "a"), ("c", "b"), ("c", "d")])
     assert other.skeleton_f1(truth) == 1
     assert other.f1(truth) == pytest.approx(2 * 2 / (3 + 4))
-    empty = Cpdag(NODES)
+    empty = dpc.Cpdag(NODES)
     assert empty.f1(empty) == 1 and empty.f1(truth) == 0
 
 
 def test_a_graph_without_members_says_so() -> None:
-    square = Cpdag(NODES, undirected=[{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "a"}])
+    square = dpc.Cpdag(NODES, undirected=[{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "a"}])
     assert square.a_dag() is None and list(square.dags()) == []
     with pytest.raises(ParameterError):
         square.d_separated("a", "c")
@@ -95,7 +94,7 @@ def test_a_graph_without_members_says_so() -> None:
 
 def test_the_texts_are_read_by_other_tools() -> None:
     names = ('a "b"', "c<d>", "e")
-    graph = Cpdag(names, directed=[(names[0], names[1])], undirected=[{names[1], names[2]}])
+    graph = dpc.Cpdag(names, directed=[(names[0], names[1])], undirected=[{names[1], names[2]}])
     read = networkx.read_graphml(io.BytesIO(graph.to_graphml().encode()))
     assert set(read.nodes) == set(names) and read.number_of_edges() == 2
     assert sorted(read.get_edge_data(*edge)["kind"] for edge in read.edges) == ["directed", "undirected"]
@@ -105,10 +104,10 @@ def test_the_texts_are_read_by_other_tools() -> None:
 
 
 def test_a_graph_is_a_value() -> None:
-    graph = Cpdag.from_dag(NODES, [("a", "b")])
+    graph = dpc.Cpdag.from_dag(NODES, [("a", "b")])
     assert pickle.loads(pickle.dumps(graph)) == graph and len({graph, graph}) == 1
     assert graph.to_dict() == {"nodes": list(NODES), "directed": [], "undirected": [["a", "b"]]}
-    assert str(graph) == "a -- b" and str(Cpdag(NODES)) == "no edges"
+    assert str(graph) == "a -- b" and str(dpc.Cpdag(NODES)) == "no edges"
 
 
 @pytest.mark.parametrize(
@@ -118,11 +117,11 @@ def test_a_graph_is_a_value() -> None:
 )  # fmt: skip
 def test_what_is_no_graph_is_refused(parts: dict[str, list[tuple[str, str]]]) -> None:
     with pytest.raises(ParameterError):
-        Cpdag(NODES, **parts)
+        dpc.Cpdag(NODES, **parts)
 
 
 def test_effects_lie_below_their_causes() -> None:
-    graph = Cpdag.from_dag("abcde", [("a", "c"), ("b", "c"), ("c", "d"), ("b", "d")])
+    graph = dpc.Cpdag.from_dag("abcde", [("a", "c"), ("b", "c"), ("c", "d"), ("b", "d")])
     place = positions(graph)
     assert sorted(place, key=lambda node: (-place[node][1], place[node][0])) == list("abecd")
     assert len({height for _, height in place.values()}) == 3 and len(set(place.values())) == 5
@@ -130,9 +129,9 @@ def test_effects_lie_below_their_causes() -> None:
 
 
 def test_a_graph_that_no_dag_has_is_still_laid_out() -> None:
-    square = Cpdag("abcd", undirected=["ab", "bc", "cd", "da"])
+    square = dpc.Cpdag("abcd", undirected=["ab", "bc", "cd", "da"])
     assert set(positions(square)) == set("abcd")
-    cycle = Cpdag("abc", directed=["ab", "bc", "ca"])
+    cycle = dpc.Cpdag("abc", directed=["ab", "bc", "ca"])
     assert set(positions(cycle)) == set("abc")
 
 

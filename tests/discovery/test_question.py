@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.question import STRONG, too_few
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import GraphTest
@@ -48,7 +47,7 @@ def test_the_caveat_says_how_often_a_strong_edge_is_found() -> None:
             exact = rng.multinomial(rows, [0.375, 0.125, 0.125, 0.375]).reshape(2, 2)
             noisy = exact + np.rint(rng.normal(0, variance**0.5, (2, 2))).astype(np.int64)
             table = NoisyTable(("a", "b"), rows, noisy, variance, "discrete-gaussian")
-            ask = GraphTest(table, Terms("pc", alpha, 0, Knowledge()))
+            ask = GraphTest(table, Terms("pc", alpha, 0, dpc.Knowledge()))
             found += ask("a", "b", ()).separated is False
         assert (found > 0.65 * tables) if many else (found < 0.35 * tables)
 

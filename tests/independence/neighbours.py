@@ -13,7 +13,6 @@ from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.core.method import PlannedCall
 from dpcausal.core.run import plan_call
 from dpcausal.independence.methods import ALL
-from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
 from dpcausal.papers import BY_TASK, PrivKendall
 from tests.conformance import STARTS
@@ -29,7 +28,7 @@ SCHEMA = dpc.Schema(
      "a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2])}
 )  # fmt: skip
 """a and b are x and y as levels."""
-MODEL = ModelX(mean=lambda Z: Z[:, 0] / 4, sd=0.4)
+MODEL = dpc.ModelX(mean=lambda Z: Z[:, 0] / 4, sd=0.4)
 
 FEW: dict[str, Any] = {"crt-decision": {"resamples": 25}, "Spearman of Priv-PC": {"strata": 2}}
 """Few copies and strata: neither bears on what one row can move."""

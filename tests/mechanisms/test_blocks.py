@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpcausal import Ledger, PureDP
 from dpcausal.errors import FenceError, ParameterError
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import INSIDE, assign_blocks, block_sum, block_window, vote_count
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Query, Relation, Unit
 

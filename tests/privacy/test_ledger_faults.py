@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dpcausal import Ledger, PureDP
 from dpcausal.errors import LedgerError
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.storage import store as ledger_file
 from tests.privacy.kill_loops import STEP, run
 

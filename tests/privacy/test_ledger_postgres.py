@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import dpcausal as dpc
-from dpcausal import Ledger, PureDP
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError, MissingDependencyError, ParameterError
 from dpcausal.privacy.storage import store
 from dpcausal.privacy.storage.postgres import Address, Lines
@@ -35,23 +34,23 @@ def database() -> Iterator[Server]:
 def place(database: Server) -> str:
     """The address of a ledger of budget 1 with four spends of 0.125, the second with its answer."""
     place = database.new()
-    with Ledger.create(place, budget=PureDP(1)) as ledger:
+    with dpc.Ledger.create(place, budget=dpc.PureDP(1)) as ledger:
         for number in range(1, 5):
-            ledger.charge(PureDP(0.125), task=f"call {number}", once={"seed": 7})
+            ledger.charge(dpc.PureDP(0.125), task=f"call {number}", once={"seed": 7})
         ledger.store(2, {"cause": "é", "margin": -1.5})
     return place
 
 
 def test_its_rows_are_the_lines_of_a_ledger_file(database: Server, place: str, tmp_path: Path) -> None:
-    ledger, path = Ledger.open(place), tmp_path / "copy.ledger"
-    name = Ledger.open(place).path
+    ledger, path = dpc.Ledger.open(place), tmp_path / "copy.ledger"
+    name = dpc.Ledger.open(place).path
     rows = database.execute(
         "SELECT start, line FROM dpcausal_ledger WHERE ledger LIKE %s ORDER BY start", f"ledger {database.made} é"
     )
     content = b"".join(line.encode() + b"\n" for _, line in rows)
     assert [start for start, _ in rows] == [content.index(line.encode()) for _, line in rows]
     path.write_bytes(content)
-    copy = Ledger.open(path)
+    copy = dpc.Ledger.open(path)
     assert (copy.head, copy.entries(), copy.answer(2)) == (ledger.head, ledger.entries(), ledger.answer(2))
     assert (ledger.durable, ledger.private, ledger.remaining.epsilon) == (True, True, 0.5)
     assert "owner" not in str(name) and "remaining" in repr(ledger)
@@ -75,7 +74,7 @@ def test_two_machines_spend_one_budget_by_the_command(database: Server, tmp_path
         asked = "ci-test", "data.csv", "a", "b", "--schema", "schema.toml", "--epsilon", "0.4"
         codes.append(run(*asked, "--ledger", place))
     assert codes == [0, 0, 0, 3]
-    assert Ledger.open(place).verify().entries == 2
+    assert dpc.Ledger.open(place).verify().entries == 2
 
 
 def test_a_study_keeps_its_ledger_in_a_database(database: Server, tmp_path: Path) -> None:
@@ -101,7 +100,7 @@ def test_rows_are_added_and_never_changed(database: Server, place: str) -> None:
             database.execute(f"{change} dpcausal_ledger")
     with pytest.raises(psycopg.errors.RaiseException):
         database.execute("UPDATE dpcausal_ledger SET line = ''")
-    assert Ledger.open(place).verify().ok
+    assert dpc.Ledger.open(place).verify().ok
 
 
 ROWS, HERE = "dpcausal_ledger", "WHERE ledger = %s"
@@ -122,7 +121,7 @@ CHANGES = {
 @pytest.mark.parametrize("way", CHANGES)
 def test_rows_that_an_administrator_changed_are_refused_with_code_4(database: Server, place: str, way: str) -> None:
     name, query = f"ledger {database.made} é", CHANGES[way]
-    live = Ledger.open(place)
+    live = dpc.Ledger.open(place)
     head, before = live.head, live.entries()[-1].hash
     database.execute("ALTER TABLE dpcausal_ledger DISABLE TRIGGER append_only")
     database.execute(query, *[name] * query.count(HERE))
@@ -142,9 +141,9 @@ def test_rows_that_an_administrator_changed_are_refused_with_code_4(database: Se
 
 def test_racing_processes_are_granted_the_budget_exactly(database: Server) -> None:
     place = database.new()
-    Ledger.create(place, budget=PureDP(0.03)).close()
+    dpc.Ledger.create(place, budget=dpc.PureDP(0.03)).close()
     grants = race(place, [STEP], processes=4, attempts=12)
-    with Ledger.open(place) as ledger:
+    with dpc.Ledger.open(place) as ledger:
         assert (sum(grants), ledger.remaining.epsilon, ledger.verify().entries) == (30, 0, 30)
 
 
@@ -152,13 +151,13 @@ def test_without_the_lock_the_primary_key_lets_no_two_lines_follow_one(
     database: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = database.new()
-    Ledger.create(place, budget=PureDP(0.02)).close()
+    dpc.Ledger.create(place, budget=dpc.PureDP(0.02)).close()
     monkeypatch.setattr(Lines, "lock", lambda *_, **__: None)
     monkeypatch.setattr(store, "one_step_at_a_time", store.nullcontext())
     granted, refused = list[int](), list[str]()
 
     def work() -> None:
-        with Ledger.open(place, witness="/dev/null/none") as ledger:  # its lock would be one of this machine
+        with dpc.Ledger.open(place, witness="/dev/null/none") as ledger:  # its lock would be one of this machine
             for _ in range(10):
                 try:
                     granted.append(ledger.charge(STEP, task="t").number)
@@ -167,7 +166,7 @@ def test_without_the_lock_the_primary_key_lets_no_two_lines_follow_one(
 
     together(*[work] * 4)
     assert sorted(granted) == list(range(1, len(granted) + 1)) and "LedgerError" in refused
-    assert Ledger.open(place).verify().entries == len(granted) <= 20
+    assert dpc.Ledger.open(place).verify().entries == len(granted) <= 20
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -182,7 +181,7 @@ def test_the_kill_loop_catches_a_process_that_releases_before_it_spends(database
 
 
 def test_a_server_that_dies_loses_no_spend_and_grants_none_meanwhile(database: Server, place: str) -> None:
-    ledger = Ledger.open(place)
+    ledger = dpc.Ledger.open(place)
     ledger.charge(STEP, task="before")
     database.stop()
     try:
@@ -207,11 +206,11 @@ def test_a_full_disk_grants_nothing_that_is_not_recorded(database: Server) -> No
         shutil.chown(small, "postgres")
         with psycopg.connect(database.address("").partition("?")[0], autocommit=True) as owner:
             owner.execute(f"CREATE TABLESPACE small LOCATION '{small}'")
-            Ledger.create(place, budget=PureDP(1)).close()
+            dpc.Ledger.create(place, budget=dpc.PureDP(1)).close()
             owner.execute("ALTER TABLE dpcausal_ledger SET TABLESPACE small")
         free = os.statvfs(small)
         (small / "filler").write_bytes(bytes(free.f_bavail * free.f_bsize - 40_000))
-        ledger = Ledger.open(place)
+        ledger = dpc.Ledger.open(place)
         with pytest.raises(LedgerError, match=r"could not extend.*nothing was granted"):
             while granted < 400:
                 ledger.charge(STEP, task="x" * 200)
@@ -232,7 +231,7 @@ def test_others_that_hold_the_lock_are_waited_for_and_then_refused(
     import psycopg
 
     monkeypatch.setattr(store, "BUSY_SECONDS", 0.2)
-    ledger, lock = Ledger.open(place), f"dpcausal ledger {database.made} é"
+    ledger, lock = dpc.Ledger.open(place), f"dpcausal ledger {database.made} é"
     with psycopg.connect(database.address("").partition("?")[0]) as other:
         other.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [lock])
         for call in (lambda: ledger.charge(STEP, task="t"), lambda: ledger.remaining):
@@ -245,7 +244,7 @@ def test_a_client_that_stops_in_the_middle_of_a_spend_holds_no_other_up(
     database: Server, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "BUSY_SECONDS", 0.2)
-    ledger, other = Ledger.open(place), start(lambda: stopped_in_a_spend(place))
+    ledger, other = dpc.Ledger.open(place), start(lambda: stopped_in_a_spend(place))
     os.waitpid(other, os.WUNTRACED)
     monkeypatch.setattr(store, "BUSY_SECONDS", 5.0)
     assert ledger.charge(STEP, task="t").number == 5
@@ -254,7 +253,7 @@ def test_a_client_that_stops_in_the_middle_of_a_spend_holds_no_other_up(
 
 def stopped_in_a_spend(place: str) -> None:
     Lines.write = lambda *_: os.kill(os.getpid(), signal.SIGSTOP)  # type: ignore[assignment]
-    Ledger.open(place, witness="/dev/null/none").charge(STEP, task="t")
+    dpc.Ledger.open(place, witness="/dev/null/none").charge(STEP, task="t")
 
 
 def test_an_analyst_needs_to_read_and_insert_and_an_auditor_to_read(database: Server, place: str) -> None:
@@ -262,33 +261,33 @@ def test_an_analyst_needs_to_read_and_insert_and_an_auditor_to_read(database: Se
         database.execute(f"CREATE ROLE {user} LOGIN")
         database.execute(f"GRANT {rights} ON dpcausal_ledger TO {user}")
     own = {user: place.replace("owner@", f"{user}@") for user in ("analyst", "auditor")}
-    assert Ledger.open(own["analyst"]).charge(STEP, task="t").number == 5
-    with Ledger.open(own["auditor"], read_only=True) as ledger:
+    assert dpc.Ledger.open(own["analyst"]).charge(STEP, task="t").number == 5
+    with dpc.Ledger.open(own["auditor"], read_only=True) as ledger:
         assert ledger.verify().entries == 5
     with pytest.raises(LedgerError, match="permission denied"):
-        Ledger.open(own["auditor"]).charge(STEP, task="t")
+        dpc.Ledger.open(own["auditor"]).charge(STEP, task="t")
 
 
 def test_users_with_schemas_of_their_own_spend_one_budget(database: Server) -> None:
     for user in ("anna", "bert"):
         database.execute(f"CREATE ROLE {user} LOGIN SUPERUSER")
         database.execute(f"CREATE SCHEMA {user} AUTHORIZATION {user}")
-    first, second = (Ledger.open_or_create(database.address("shared", user), budget=PureDP(1))
+    first, second = (dpc.Ledger.open_or_create(database.address("shared", user), budget=dpc.PureDP(1))
                      for user in ("anna", "bert"))  # fmt: skip
-    first.charge(PureDP(0.75), task="t")
+    first.charge(dpc.PureDP(0.75), task="t")
     with pytest.raises(BudgetExceededError):
-        second.charge(PureDP(0.5), task="t")
+        second.charge(dpc.PureDP(0.5), task="t")
     database.execute("CREATE TABLE anna.dpcausal_ledger (ledger text, start bigint, line text)")
-    assert Ledger.open(database.address("shared", "anna")).remaining.epsilon == 0.25
+    assert dpc.Ledger.open(database.address("shared", "anna")).remaining.epsilon == 0.25
 
 
 def test_a_ledger_in_a_schema_that_is_named_is_another_one_and_says_so(database: Server) -> None:
     database.execute('CREATE SCHEMA "Own Place"')
     place = database.address("apart") + "&schema=Own%20Place"
-    ledger = Ledger.create(place, budget=PureDP(1))
+    ledger = dpc.Ledger.create(place, budget=dpc.PureDP(1))
     assert str(ledger.path).endswith("/postgres?schema=Own+Place&ledger=apart")
     with pytest.raises(LedgerError, match="none of this name"):
-        Ledger.open(database.address("apart"))
+        dpc.Ledger.open(database.address("apart"))
     assert database.execute('SELECT count(*) FROM "Own Place".dpcausal_ledger') == [(1,)]
 
 
@@ -297,7 +296,7 @@ def test_a_ledger_in_a_schema_that_is_named_is_another_one_and_says_so(database:
 )
 def test_an_address_that_is_misread_is_refused_without_its_password(user: str) -> None:
     with pytest.raises(ParameterError) as refused:
-        Ledger.open(f"postgresql://{user}@127.0.0.1:1/postgres?ledger=x")
+        dpc.Ledger.open(f"postgresql://{user}@127.0.0.1:1/postgres?ledger=x")
     assert refused.value.rule == "ledger-address" and "hunter" not in str(refused.value)
 
 
@@ -309,38 +308,38 @@ def test_an_address_keeps_its_slashes_and_shows_all_that_names_the_database() ->
 
 def test_an_address_that_the_client_cannot_read_is_not_quoted() -> None:
     with pytest.raises(LedgerError, match="nothing was granted") as refused:
-        Ledger.open("postgresql://127.0.0.1:1/postgres?ledger=x&hunter2=1")
+        dpc.Ledger.open("postgresql://127.0.0.1:1/postgres?ledger=x&hunter2=1")
     assert "hunter" not in str(refused.value)
 
 
 @pytest.mark.parametrize("address", ["postgresql://localhost/db", "postgres://localhost/db?ledger=", "postgresql://"])
 def test_an_address_needs_the_name_of_a_ledger(address: str) -> None:
-    for call in (Ledger.open, lambda path: Ledger.create(path, budget=STEP)):
+    for call in (dpc.Ledger.open, lambda path: dpc.Ledger.create(path, budget=STEP)):
         with pytest.raises(ParameterError, match="ledger=name"):
             call(address)
 
 
 def test_what_is_not_there_says_how_to_make_it(database: Server) -> None:
     with pytest.raises(LedgerError, match="dpcausal ledger create"):
-        Ledger.open(database.new())
+        dpc.Ledger.open(database.new())
     with pytest.raises(LedgerError, match=r"refused.*nothing was granted"):
-        Ledger.open("postgresql://owner@127.0.0.1:1/postgres?ledger=x")
+        dpc.Ledger.open("postgresql://owner@127.0.0.1:1/postgres?ledger=x")
     with pytest.raises(LedgerError, match="already"):
         for _ in range(2):
-            Ledger.create(database.address("twice"), budget=STEP)
-    assert Ledger.open_or_create(database.address("twice"), budget=STEP).verify().ok
+            dpc.Ledger.create(database.address("twice"), budget=STEP)
+    assert dpc.Ledger.open_or_create(database.address("twice"), budget=STEP).verify().ok
 
 
 def test_the_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingDependencyError, match=r"dpcausal\[postgres\]"):
-        Ledger.open("postgresql://localhost/db?ledger=x")
+        dpc.Ledger.open("postgresql://localhost/db?ledger=x")
 
 
 def test_a_password_is_in_no_text(database: Server) -> None:
     place = database.address("secretive").replace("owner@", "owner:hunter2@") + "&password=hunter3"
-    with Ledger.create(place, budget=PureDP(1)) as ledger:
+    with dpc.Ledger.create(place, budget=dpc.PureDP(1)) as ledger:
         texts = [repr(ledger), str(ledger.path), str(ledger.verify())]
     with pytest.raises(LedgerDamagedError) as damaged:
-        Ledger.open(place, "0" * 64)
+        dpc.Ledger.open(place, "0" * 64)
     assert not any("hunter" in text for text in [*texts, str(damaged.value)])

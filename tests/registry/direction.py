@@ -23,7 +23,6 @@ from dpcausal.papers.statistics import hsic as of_hsic
 from dpcausal.papers.statistics import rank
 from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance
 from dpcausal.papers.statistics.rank import flip_sensitivity, kendall, spearman
-from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit
 from dpcausal.statistics.hsic import hsic, root_hsic, root_hsic_sensitivity
@@ -412,7 +411,7 @@ def of_rule(release: Callable[..., Released], pair: tuple[Residuals, Residuals])
     """Return the released margins on a pair of scored rows: everything after the regressions."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
-        loss = PureDP(epsilon)
+        loss = dpc.PureDP(epsilon)
         budget = allotted(loss, size, Unit.TEST_ROW)
         return [release(pair[side], budget, loss).margin for _ in range(size)]
 
@@ -425,7 +424,7 @@ def columns_of(x: Any) -> Columns:
 
 def of_blocks(way: Any, score: str, first: Any, epsilon: float, size: int) -> list[Released]:
     """Return what a way releases of nine rows in three blocks, whose votes follow from the rows of ``first``."""
-    x, loss = np.full(9, 0.2), PureDP(epsilon)
+    x, loss = np.full(9, 0.2), dpc.PureDP(epsilon)
     x[first] = 0.8
     question = Pair.of(table(np.zeros((9, 2)), dpc.Ledger.in_memory(loss)), "x", "y", score, 0.1)
     budget = allotted(loss, size)

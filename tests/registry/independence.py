@@ -16,7 +16,6 @@ from dpcausal.mechanisms.selection import margin_sensitivity
 from dpcausal.papers.independence import priv_gcm
 from dpcausal.papers.independence.priv_crt import rank_scores
 from dpcausal.papers.independence.priv_kendall import published_spearman, published_spearman_sensitivity
-from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression.residual_products import products_sensitivity, resample_sum_sensitivity
@@ -310,7 +309,7 @@ def on_a_pair(method: str, **options: Any) -> Callable[[int, float, int], list[A
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
         plan = plan_of(pair(method, side), method, epsilon, **options)
-        arrays, budget = plan.question.read(), allotted(PureDP(epsilon), size)
+        arrays, budget = plan.question.read(), allotted(dpc.PureDP(epsilon), size)
         with _by_first_value(), np.errstate(all="ignore"):
             # The same random seed each time: row 0 opens its block.
             return [plan.released(arrays, generator_from_seed(1), budget)().statistic for _ in range(size)]
@@ -328,7 +327,7 @@ TASKS = (
       for method, claims in CLAIMS.items()),
     TaskRow("ci_test kendall counted", "ci_test", (*CLAIMS["kendall"], "contingency-table", "geometric"),
             of_method("kendall", missing="drop"), on_a_pair("kendall", missing="drop")),
-    TaskRow("ci_tests by epsilon", "ci_tests", SEVERAL, of_hypotheses(PureDP(1)), on_a_pair("gcm"), 0.6),
+    TaskRow("ci_tests by epsilon", "ci_tests", SEVERAL, of_hypotheses(dpc.PureDP(1)), on_a_pair("gcm"), 0.6),
     TaskRow("ci_tests by rho", "ci_tests", (*SEVERAL, "cost-accounts"), of_hypotheses(dpc.ZCDP(0.5)), on_a_pair("gcm"),
             0.6),
 )  # fmt: skip

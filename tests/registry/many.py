@@ -20,7 +20,6 @@ from dpcausal.privacy.budget import Event
 from dpcausal.privacy.checks import split_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import generator_from_seed, public_generator
-from dpcausal.privacy.sensitivity import Unit
 from tests.direction.neighbours import HIGH, SCHEMA, spelled, table
 from tests.registry.direction import ONE_DOWN_ONE_UP, columns_of, on_neighbours
 from tests.registry.mechanisms import on_both, two_draws_of
@@ -62,7 +61,7 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
 
 def on_scored_rows(side: int, epsilon: float, size: int) -> list[Any]:
     """Return whether both of two scores of a test half favour the first, on rows at which both move by their bounds."""
-    part, budget = PureDP(epsilon).part(Fraction(1, 2)), allotted(PureDP(epsilon), size, Unit.TEST_ROW)
+    part, budget = PureDP(epsilon).part(Fraction(1, 2)), allotted(PureDP(epsilon), size, dpc.Unit.TEST_ROW)
 
     def favours_first(score: str) -> bool:
         return (holdout.release_direction(score, ONE_DOWN_ONE_UP[side], budget, part).margin or 0) > 0

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from dpcausal import ZCDP, ApproxDP, PureDP, simulated_noise
 from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, laplace
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.papers.direction.anm_test_privacy import NO_SHIFT, published_log_iqr
 from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, proposed_distances
-from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
-from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm
 from tests.registry.rows import Case, Draw, MechanismRow, allotted, by_black_box, queried
 

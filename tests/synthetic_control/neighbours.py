@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.privacy.sensitivity import Unit
 from dpcausal.synthetic_control.methods import choose_method
 from dpcausal.synthetic_control.question import OneTreated
 from tests.registry.rows import allotted
@@ -33,7 +32,7 @@ def ledger_of(loss: Any) -> dpc.Ledger:
 
 
 def granted(loss: Any, times: int = 1) -> Any:
-    return allotted(loss, times, Unit.DONOR)
+    return allotted(loss, times, dpc.Unit.DONOR)
 
 
 def panel_of(

@@ -16,12 +16,11 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from dpcausal import Bounded, Levels, Schema, Table
+from dpcausal import Bounded, Ledger, Levels, Schema, Table
 from dpcausal.data.files.formats import DataFile, likely_format
 from dpcausal.data.files.opening import file_source
 from dpcausal.data.sources.origin import Origin
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
-from dpcausal.privacy.ledger import Ledger
 from tests.data.conftest import cells_of
 from tests.factories import table
 from tests.refusals import rule_of

@@ -9,7 +9,6 @@ import openpyxl
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.files.formats import DataFile
 from dpcausal.errors import SchemaError
 from tests.data.conftest import cells_of
 from tests.factories import table
@@ -41,10 +40,10 @@ def test_one_cell_of_another_type_changes_its_own_record_alone(tmp_path: Path) -
 def test_several_sheets_need_a_name_and_a_formatted_text_needs_none(tmp_path: Path) -> None:
     path = workbook(tmp_path / "d.xlsx", [["y"], [1]], [["x", None, "z"], [3, 4, 5], [4, 4, 4]])
     assert rule_of(partial(table, path, SCHEMA)) == "choice"
-    assert rule_of(partial(table, DataFile(str(path), sheet="s2"), SCHEMA)) == "choice"
-    named = table(DataFile(str(path), sheet="s1"), SCHEMA)
+    assert rule_of(partial(table, dpc.DataFile(str(path), sheet="s2"), SCHEMA)) == "choice"
+    named = table(dpc.DataFile(str(path), sheet="s1"), SCHEMA)
     assert named.spec.source.names == ("x", "z") and named.columns(["x"])["x"].tolist() == [3, 4]
     with pytest.raises(SchemaError, match="whose names differ"):
         table(workbook(tmp_path / "d.xlsx", [["x", "x"], [1, 2]]), SCHEMA)
-    assert rule_of(partial(DataFile, str(path), decimal=",")) == "option"
-    assert rule_of(partial(DataFile, "d.csv", sheet="s1")) == "option"
+    assert rule_of(partial(dpc.DataFile, str(path), decimal=",")) == "option"
+    assert rule_of(partial(dpc.DataFile, "d.csv", sheet="s1")) == "option"

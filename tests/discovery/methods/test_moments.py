@@ -19,7 +19,6 @@ from dpcausal.discovery.methods.moments import (
 )
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import GraphTest
-from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.releases.moments import NoisyMoments
 from tests.discovery.ways import graph_of
 from tests.factories import table
@@ -37,7 +36,7 @@ SCHEMA = dpc.Schema({"x": dpc.Bounded(-5, 15), "y": dpc.Bounded(-20, 20), "z": d
 
 def exact_moments() -> NoisyMoments:
     asked = table(rows(), SCHEMA)
-    return noisy_moments(asked, SCHEMA.names, asked.ledger.charge(NoPrivacy(), task="test"), NoPrivacy())
+    return noisy_moments(asked, SCHEMA.names, asked.ledger.charge(dpc.NoPrivacy(), task="test"), dpc.NoPrivacy())
 
 
 def residual_correlation(values: dict[str, np.ndarray], x: str, y: str, given: list[str]) -> float:

@@ -10,7 +10,6 @@ import dpcausal as dpc
 from dpcausal.effects.did.doubly_robust import MOMENTS
 from dpcausal.effects.did.rounds import deviation_of
 from dpcausal.effects.moments.adaptive import lines_radius
-from dpcausal.privacy.loss import ZCDP
 from tests import factories
 from tests.effects.tables import covered, paths_of
 
@@ -38,7 +37,7 @@ def test_the_noise_of_lines_falls_with_the_loss_and_with_persons(columns: int) -
     """Seen to fail: the radius grew so fast that the noise did not fall with persons, and rose with the loss."""
 
     def noise(rho: float, size: float) -> float:
-        loss = ZCDP(rho).part(MOMENTS)
+        loss = dpc.ZCDP(rho).part(MOMENTS)
         radius = lines_radius(columns, float(np.sqrt(2 * loss.rho)), size)
         return deviation_of(2, columns, radius, loss, int(2 * size)) * radius / size
 

@@ -19,7 +19,6 @@ from dpcausal.papers.effects.fold_split import (
     scores,
 )
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.privacy.sensitivity import Unit
 from tests import factories
 from tests.registry.effects import LEAST, as_told, one_fold_apart
 
@@ -70,7 +69,7 @@ def test_a_person_of_a_private_id_moves_two_folds_and_no_more_than_the_bound_for
     other[0], moved[0] = last, 1
     other[K, 3:6] = rows[K, 3:6] = last[3:6]
     change = np.abs(in_folds(estimator, other, moved, K) - in_folds(estimator, rows, where, K)).sum()
-    bound = float(fold_split_sensitivity(estimator, len(rows), K, LEAST, Unit.PERSON).bound)
+    bound = float(fold_split_sensitivity(estimator, len(rows), K, LEAST, dpc.Unit.PERSON).bound)
     of_one = float(fold_split_sensitivity(estimator, len(rows), K, LEAST).bound)
     assert of_one * (0.99 if K == 2 else 1) < change <= bound
 
