@@ -1,5 +1,6 @@
 """What tests build alike: a table on a ledger of its own, and what is refused before anything is spent."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,17 @@ def table(columns: Any, schema: Mapping[str, Any], loss: Any = None, **how: Any)
     exact = loss is None or isinstance(loss, dpc.NoPrivacy)
     ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss, **person)
     return dpc.Table(columns, schema if isinstance(schema, dpc.Schema) else dpc.Schema(schema), ledger, **how)
+
+
+def told(answer: Any) -> dict[str, Any]:
+    """Return all that an answer says but which spend it names."""
+    said: dict[str, Any] = json.loads(answer.to_json())
+    said.get("guarantee", {}).pop("cached", None)
+    for parts in (said.get("tests"), said.get("directions")):
+        for part in parts if isinstance(parts, list) else []:
+            part["guarantee"].pop("cached")
+    release = getattr(answer, "release", None)
+    return said | ({} if release is None else {"numbers": release.numbers(), "n": release.n})
 
 
 def make_quick(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Result
 from dpcausal.statistics.neighbour_pairs import untied_sensitivity
 from tests.effects.tables import adjusted_by
-from tests.factories import refused_unpaid
+from tests.factories import refused_unpaid, told
 from tests.registry.persons import keyed, over_persons, records, rows_of_persons
 from tests.registry.rows import SensitivityRow
 
@@ -164,6 +164,7 @@ def test_what_is_paid_for_is_told_in_every_form_and_comes_back_free(way: str) ->
         assert len(answer.to_frame()) == len(answer.rows())
     again = EXAMPLES[way](table)
     assert again.guarantee.cached and again.guarantee == answer.guarantee and type(again) is type(answer)
+    assert told(again) == told(answer)
     assert len(table.ledger.entries()) == 1
 
 

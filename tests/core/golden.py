@@ -54,31 +54,33 @@ def panel(ledger: dpc.Ledger, seed: int | None = None) -> dpc.Panel:
 
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "ci_test": lambda to, s=None: dpc.ci_test(
+    "ci_test": lambda to, s=None, **w: dpc.ci_test(
         table(to, s).where("v", at_least=-3, share=0.9).where("b", among=["yes", "no"]), "a", "u", given=["v", "b"],
         alpha=0.1, loss=PURE,
-        method=methods.Gcm(blocks=8, regression="additive", resamples=19, workers=1)),
-    "ci_tests": lambda to, s=None: dpc.ci_tests(
+        method=methods.Gcm(blocks=8, regression="additive", resamples=19, workers=1), **w),
+    "ci_tests": lambda to, s=None, **w: dpc.ci_tests(
         table(to, s), [("a", "b", []), ("a", "u", [])], loss=PURE, method=methods.Gcm(blocks=8, resamples=19),
-        correction="none"),
-    "direction": lambda to, s=None: dpc.direction(
-        table(to, s), "u", "v", loss=PURE, score="lsnm", alpha=0.1, method=methods.MajorityVote(blocks=41)),
-    "direction_all": lambda to, s=None: dpc.direction_all(
+        correction="none", **w),
+    "direction": lambda to, s=None, **w: dpc.direction(
+        table(to, s), "u", "v", loss=PURE, score="lsnm", alpha=0.1, method=methods.MajorityVote(blocks=41), **w),
+    "direction_all": lambda to, s=None, **w: dpc.direction_all(
         table(to, s), pairs=[("v", "u")], scores=["lsnm"], loss=PURE, alpha=0.1,
-        method=methods.MajorityVote(blocks=41)),
-    "discover": lambda to, s=None: dpc.discover(
+        method=methods.MajorityVote(blocks=41), **w),
+    "discover": lambda to, s=None, **w: dpc.discover(
         table(to, s), columns=["a", "b", "u"], loss=GAUSSIAN, alpha=0.01, method=methods.Parities(max_order=1),
-        knowledge=dpc.Knowledge(forbidden=[("b", "a"), ("a", "b")], tiers=[["b", "a"], ["u"]])),
-    "effect": lambda to, s=None: dpc.effect(
+        knowledge=dpc.Knowledge(forbidden=[("b", "a"), ("a", "b")], tiers=[["b", "a"], ["u"]]), **w),
+    "effect": lambda to, s=None, **w: dpc.effect(
         table(to, s), treatment="a", outcome="u", adjust=["v", "b"], groups="b", treated=1, control=0, loss=PURE,
-        method=methods.Stratified()),
-    "cells": lambda to, s=None: dpc.cells(table(to, s), by=["b", "a"], values=["u"], loss=PURE),
-    "moments": lambda to, s=None: dpc.moments(table(to, s), ["v", "u"], robust_for=("u", ["v"]), loss=GAUSSIAN),
-    "did": lambda to, s=None: dpc.did(persons(to, s), time="t", outcome="y", cohort="g", loss=dpc.ApproxDP(4, 1e-6)),
-    "discontinuity": lambda to, s=None: dpc.discontinuity(
-        table(to, s), running="u", outcome="v", cutoff=0, treatment="a", bins=6, curvature=2, loss=dpc.PureDP(4)),
-    "synthetic_control": lambda to, s=None: dpc.synthetic_control(
-        panel(to, s), loss=dpc.PureDP(1), coverage=0.8, method=methods.Matched(kernel_width=1.0, cut=0.5)),
+        method=methods.Stratified(), **w),
+    "cells": lambda to, s=None, **w: dpc.cells(table(to, s), by=["b", "a"], values=["u"], loss=PURE, **w),
+    "moments": lambda to, s=None, **w: dpc.moments(
+        table(to, s), ["v", "u"], robust_for=("u", ["v"]), loss=GAUSSIAN, **w),
+    "did": lambda to, s=None, **w: dpc.did(
+        persons(to, s), time="t", outcome="y", cohort="g", loss=dpc.ApproxDP(4, 1e-6), **w),
+    "discontinuity": lambda to, s=None, **w: dpc.discontinuity(
+        table(to, s), running="u", outcome="v", cutoff=0, treatment="a", bins=6, curvature=2, loss=dpc.PureDP(4), **w),
+    "synthetic_control": lambda to, s=None, **w: dpc.synthetic_control(
+        panel(to, s), loss=dpc.PureDP(1), coverage=0.8, method=methods.Matched(kernel_width=1.0, cut=0.5), **w),
 }  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from dpcausal.codec import NotStorableError, encode
 from dpcausal.core import cache
 from dpcausal.errors import LedgerError, NotCachedWarning, ParameterError
 from dpcausal.privacy.noise import generator_from_seed
+from tests.core import golden
+from tests.factories import told
 from tests.privacy.kill_loops import finish, start
 from tests.refusals import rule_of
 from tests.voices import together
@@ -34,49 +36,15 @@ def table(ledger: dpc.Ledger, columns: dict[str, Any] = COLUMNS, schema: dpc.Sch
     return dpc.Table(columns, schema, ledger, **({"name": "study"} | more))
 
 
-MADE = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
-SERIES = {
-    "state": np.repeat(np.arange(1001), MADE.donors.shape[1]), "year": np.tile(np.arange(MADE.donors.shape[1]), 1001),
-    "sales": np.vstack([MADE.target[None], MADE.donors]).ravel(),
-}  # fmt: skip
+@pytest.mark.parametrize("name", golden.CALLS)
+def test_the_same_question_is_paid_once_and_answered_from_the_file_ever_after(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call(ledger: dpc.Ledger, **more: bool) -> Any:
+        monkeypatch.setattr(cache, "_frames", {})  # as in another process, which reads the rows again
+        return golden.CALLS[name](ledger, 5, **more)
 
-
-def panel(ledger: dpc.Ledger, **more: Any) -> dpc.Panel:
-    return dpc.Panel(SERIES, unit="state", time="year", outcome="sales", target=0, start=int(MADE.start),
-                     bounds=MADE.bounds, ledger=ledger, **({"name": "study"} | more))  # fmt: skip
-
-
-CALLS = {
-    "ci_test": lambda ledger, **w: dpc.ci_test(table(ledger), "a", "b", given=["u"], loss=LOSS, **w),
-    "ci_tests": lambda ledger, **w: dpc.ci_tests(table(ledger), [("a", "b", []), ("a", "u", [])], loss=LOSS, **w),
-    "direction": lambda ledger, **w: dpc.direction(table(ledger), "u", "v", loss=LOSS, **w),
-    "direction_all": lambda ledger, **w: dpc.direction_all(table(ledger), loss=LOSS, **w),
-    "discover": lambda ledger, **w: dpc.discover(table(ledger), loss=LOSS, **w),
-    "parities": lambda ledger, **w: dpc.discover(
-        table(ledger), loss=dpc.ApproxDP(0.5, 1e-6), method="parities",
-        knowledge=dpc.Knowledge(forbidden=[("a", "b")], tiers=[["a"], ["b"]]), **w),
-    "effect": lambda ledger, **w: dpc.effect(table(ledger), treatment="a", outcome="u", adjust=["b"], loss=LOSS, **w),
-    "cells": lambda ledger, **w: dpc.cells(table(ledger), by=["a"], values=["u"], loss=LOSS, **w),
-    "moments": lambda ledger, **w: dpc.moments(table(ledger), ["u", "v"], loss=dpc.ApproxDP(2, 1e-6), **w),
-    "synthetic_control": lambda ledger, **w: dpc.synthetic_control(panel(ledger), loss=dpc.PureDP(1), **w),
-}  # fmt: skip
-
-
-def told(answer: Any) -> dict[str, Any]:
-    """Return all that an answer says but which spend it names."""
-    said: dict[str, Any] = json.loads(answer.to_json())
-    said.get("guarantee", {}).pop("cached", None)
-    for parts in (said.get("tests"), said.get("directions")):
-        for part in parts if isinstance(parts, list) else []:
-            part["guarantee"].pop("cached")
-    release = getattr(answer, "release", None)
-    return said | ({} if release is None else {"numbers": release.numbers(), "n": release.n})
-
-
-@pytest.mark.parametrize("call", CALLS.values(), ids=list(CALLS))
-def test_the_same_question_is_paid_once_and_answered_from_the_file_ever_after(call: Any, tmp_path: Path) -> None:
-    unit = "state" if call is CALLS["synthetic_control"] else None
-    with dpc.Ledger.create(tmp_path / "study.ledger", budget=BUDGET, unit=unit) as ledger:
+    with dpc.Ledger.create(tmp_path / "study.ledger", budget=golden.BUDGET, **golden.unit_of(name)) as ledger:
         first = call(ledger)
         left = ledger.remaining
         assert first.guarantee.cached == ""
@@ -94,7 +62,8 @@ def test_the_same_question_is_paid_once_and_answered_from_the_file_ever_after(ca
 
 def test_a_kept_graph_is_asked_further_free_as_the_first_was(tmp_path: Path) -> None:
     ledger = dpc.Ledger.create(tmp_path / "l", budget=BUDGET)
-    first, kept_one = CALLS["discover"](ledger), CALLS["discover"](ledger)
+    frame = golden.table(ledger, 5)
+    first, kept_one = (dpc.discover(frame, columns=["a", "b", "u"], loss=LOSS) for _ in range(2))
     assert kept_one.graph == first.graph and kept_one.margin == first.margin and kept_one.terms == first.terms
     assert kept_one.release.discover(alpha=0.2).graph == first.release.discover(alpha=0.2).graph
     assert dpc.Release.from_json(kept_one.release.to_json()).guarantee == first.guarantee
@@ -138,12 +107,12 @@ def test_whatever_is_public_and_differs_is_another_question() -> None:
 
 
 def test_persons_and_outcomes_of_panels_tell_tables_apart() -> None:
-    first = panel(dpc.Ledger.in_memory(BUDGET, unit="state"))
+    first = golden.panel(dpc.Ledger.in_memory(BUDGET, unit="unit"))
     frame = {"id": np.arange(N), **COLUMNS}
     rows = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(BUDGET), name="s")
     persons = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(BUDGET, person="id"), name="s", person="id")
     assert rows.identity != persons.identity
-    assert first.identity["_named"] == ("state", "year", "sales") and [*first.identity["_series"]] == [0]
+    assert first.identity["_named"] == ("unit", "year", "y") and [*first.identity["_series"]] == [0]
 
 
 def test_no_row_is_part_of_a_question_or_of_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +191,7 @@ def test_a_run_that_ends_between_spend_and_answer_is_not_paid_again_unasked(
     left, head = ledger.remaining, ledger.head
     assert rule_of(lambda: other()(ledger), LedgerError) == "spent-without-answer"
     assert (ledger.remaining, ledger.head) == (left, head)
-    CALLS["direction"](ledger)  # other questions go on
+    golden.CALLS["direction"](ledger, 5)  # other questions go on
     assert not dpc.ci_test(table(ledger), "a", "b", given=["u"], loss=LOSS, method="gcm", refresh=True).guarantee.cached
     assert other()(ledger).guarantee.cached.startswith("spend 3")
 
@@ -298,6 +267,6 @@ def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:
         "cluster", "ids", "inside", "max_rows_per_person", "missing", "n", "name", "person", "schema", "share",
         "weight",
     }  # fmt: skip
-    assert set(panel(dpc.Ledger.in_memory(BUDGET, unit="state")).identity) == {
+    assert set(golden.panel(dpc.Ledger.in_memory(BUDGET, unit="unit")).identity) == {
         "_named", "_series", "_starts", "bounds", "missing", "n", "name", "times", "treated",
     }  # fmt: skip
