@@ -59,16 +59,20 @@ def seen(frame: Any) -> list[Any]:
     return found
 
 
-EXPECTED = seen(arrow())
+@pytest.fixture(scope="module")
+def expected() -> list[Any]:
+    return seen(arrow())
 
 
 # pandas keeps whole numbers with nulls as floats unless it is told otherwise, and those name nobody.
 @pytest.mark.parametrize("backend", sorted(set(BACKENDS) - {"pandas", "pyarrow"}))
-def test_every_back_end_brings_the_same_bits_and_answers_alike(backend: str, tmp_path: Path) -> None:
-    assert seen(BACKENDS[backend](arrow(), tmp_path)) == EXPECTED
+def test_every_back_end_brings_the_same_bits_and_answers_alike(
+    backend: str, expected: list[Any], tmp_path: Path
+) -> None:
+    assert seen(BACKENDS[backend](arrow(), tmp_path)) == expected
 
 
-def test_so_does_plain_pandas_where_ids_are_texts() -> None:
+def test_so_does_plain_pandas_where_ids_are_texts(expected: list[Any]) -> None:
     frame = arrow().to_pandas()
     frame["id"] = frame["id"].astype("Int64")
-    assert seen(frame) == EXPECTED
+    assert seen(frame) == expected
