@@ -98,16 +98,6 @@ def test_sums_by_groups_are_those_of_numpy_and_odd_scores_weigh_no_more() -> Non
     assert sums[3] == 1.5 * GRID and sums[9] == -GRID and np.abs(sums).sum() == 2.5 * GRID
 
 
-def test_without_noise_the_error_is_that_of_a_line_by_clusters() -> None:
-    columns = columns_of(3, 60, 3_000)
-    found = effect_of(table_of(columns, SCHEMA, EXACT), EXACT, "partially-linear", cluster="village")
-    design = sm.add_constant(np.column_stack([columns["a"], columns["x"]]))
-    peer = sm.OLS(columns["y"], design).fit(cov_type="cluster", cov_kwds={"groups": columns["village"]})
-    assert found.estimate == pytest.approx(float(peer.params[1]), abs=1e-3)
-    assert found.standard_error == pytest.approx(float(peer.bse[1]), rel=0.04)
-    assert found.clusters == pytest.approx(60, rel=0.15)
-
-
 def test_intervals_by_clusters_hold_where_those_by_rows_do_not() -> None:
     tables = [table_of(columns_of(seed, 40, 4_000), SCHEMA, dpc.PureDP(2)) for seed in range(60)]
     held, misled = (
@@ -212,9 +202,10 @@ def test_clusters_of_a_lazy_frame_are_computed_with_the_table_or_refused_without
         assert dpc.effect(table, cluster="v", **asked).cluster == "v"
 
 
-def test_a_regression_by_clusters_without_noise_is_that_of_statsmodels() -> None:
+def test_without_noise_an_effect_and_a_regression_by_clusters_are_those_of_statsmodels() -> None:
     columns = columns_of(4, 60, 3_000)
     table = table_of(columns, SCHEMA, EXACT)
+    alone = effect_of(table, EXACT, "partially-linear", cluster="village")
     released = dpc.moments(table, ["y", "a", "x"], loss=EXACT, robust_for=("y", ["a", "x"]), cluster="village")
     found = released.ols("y", ["x", "a"])
     design = sm.add_constant(np.column_stack([columns["x"], columns["a"]]))
@@ -224,6 +215,9 @@ def test_a_regression_by_clusters_without_noise_is_that_of_statsmodels() -> None
     assert found.cluster == "village" and found.clusters == pytest.approx(60, rel=0.2)
     effect = released.effect(treatment="a", outcome="y", adjust=["x"])
     assert (effect.standard_error, effect.clusters) == pytest.approx((found["a"].standard_error, found.clusters))
+    assert alone.estimate == pytest.approx(float(peer.params[2]), abs=1e-3)
+    assert alone.standard_error == pytest.approx(float(peer.bse[2]), rel=0.04)
+    assert alone.clusters == pytest.approx(60, rel=0.15)
 
 
 def test_a_noisy_regression_by_clusters_is_saved_and_is_wider() -> None:

@@ -151,43 +151,31 @@ def test_times_are_minutes_and_an_answer_has_its_spends(path: Path) -> None:
         assert ledger.charge(STEP, task="t").at[:16] == ledger.entries()[-1].at[:16]
 
 
-def test_a_witness_that_can_only_be_read_still_refuses(
-    path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Seen to fail: a copy that was opened before the original went on could be spent from."""
-    spend(path)
-    shutil.copy(path, directory / "copy.ledger")
-    own = os.open
-
-    def read_only(name: Any, flags: int, *mode: int, **place: int) -> int:
-        if str(name).endswith(".witness") and flags & os.O_RDWR:
-            raise PermissionError
-        return own(name, flags, *mode, **place)
-
-    with Ledger.open(directory / "copy.ledger") as copy:
-        spend(path)
-        monkeypatch.setattr(os, "open", read_only)
-        with pytest.raises(LedgerDamagedError):
-            copy.charge(STEP, task="t")
-
-
-@pytest.mark.parametrize("fault", [TimeoutError("busy"), OSError(errno.ENOLCK, "no locks available")])
-def test_a_witness_that_cannot_be_locked_still_refuses(
+@pytest.mark.parametrize("fault", [PermissionError(), TimeoutError("busy"), OSError(errno.ENOLCK, "none")], ids=repr)
+def test_a_witness_that_can_only_be_read_or_not_be_locked_still_refuses(
     path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch, fault: OSError
 ) -> None:
     """Seen to fail: a copy that was opened before the original went on could be spent from."""
     spend(path)
     shutil.copy(path, directory / "copy.ledger")
-    own = store._lock
+    opened, locked = os.open, store._lock
+
+    def read_only(name: Any, flags: int, *mode: int, **place: int) -> int:
+        if str(name).endswith(".witness") and flags & os.O_RDWR:
+            raise fault
+        return opened(name, flags, *mode, **place)
 
     def of_ledgers_only(file: Any, writing: bool = False) -> None:
         if file.mode == "ab+":
             raise fault
-        own(file, writing)
+        locked(file, writing)
 
     with Ledger.open(directory / "copy.ledger") as copy:
         spend(path)
-        monkeypatch.setattr(store, "_lock", of_ledgers_only)
+        if isinstance(fault, PermissionError):
+            monkeypatch.setattr(os, "open", read_only)
+        else:
+            monkeypatch.setattr(store, "_lock", of_ledgers_only)
         with pytest.raises(LedgerDamagedError):
             copy.charge(STEP, task="t")
 

@@ -51,24 +51,17 @@ def test_a_target_like_its_donors_keeps_its_interval(loss: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["like", "larger", "of another kind", "against", "seasonal", "jagged"])
-def test_matched_intervals_are_no_narrower_than_what_the_donors_leave_of_the_targets_own_variation(kind: str) -> None:
-    inside = 0
-    for seed in range(10):
-        found = asked(rows(kind, seed), PURE, seed)
-        assert found.interval is not None and found.donor_weight is not None and found.own_fit is not None
-        left = min(-2 * math.log(min(found.donor_weight / DONORS, 1)), 2)
-        least = student.ppf(0.95, START // 2) * found.own_fit * math.sqrt(left)
-        half = (found.interval[1] - found.interval[0]) / 2
-        assert half >= least * (1 - 1e-9)
-        inside += found.interval[0] <= 0 <= found.interval[1]
-    assert inside >= 7  # 4 of 10 without
-
-
-@pytest.mark.parametrize("kind", ["larger", "of another kind", "against", "seasonal", "jagged"])
-def test_matched_donors_call_no_effect_significant_where_the_target_is_unlike_them(kind: str) -> None:
-    found = [asked(rows(kind, seed), PURE, seed) for seed in range(40)]
-    inside = [one.interval is not None and one.interval[0] <= 0 <= one.interval[1] for one in found]
-    assert sum(inside) >= 36 and sum((one.pvalue or 1) < 0.1 for one in found) <= 4
+def test_matched_intervals_are_no_narrower_than_what_donors_leave_of_the_own_variation_and_hold(kind: str) -> None:
+    found, inside = [asked(rows(kind, seed), PURE, seed) for seed in range(10 if kind == "like" else 40)], 0
+    for one in found:
+        assert one.interval is not None and one.donor_weight is not None and one.own_fit is not None
+        left = min(-2 * math.log(min(one.donor_weight / DONORS, 1)), 2)
+        least = student.ppf(0.95, START // 2) * one.own_fit * math.sqrt(left)
+        assert (one.interval[1] - one.interval[0]) / 2 >= least * (1 - 1e-9)
+        inside += one.interval[0] <= 0 <= one.interval[1]
+    # 4 of 10 without.  Where the target is unlike its donors no effect is called significant.
+    assert inside >= (7 if kind == "like" else 36)
+    assert kind == "like" or sum((one.pvalue or 1) < 0.1 for one in found) <= 4
 
 
 def test_a_past_is_unlike_a_factor_model_far_along_its_factor_or_where_it_leaves_a_walk() -> None:

@@ -15,9 +15,9 @@ import pyarrow.parquet
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.panels.panel import Panel
 from dpcausal.errors import SchemaError
 from tests.data.conftest import DATABASE
+from tests.sources import SOURCE, those, tree
 
 ROWS = 40
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-3, 3), "y": dpc.Bounded(-3, 3), "s": dpc.Levels(["no", "yes"])})
@@ -138,9 +138,9 @@ def panel_frame() -> pd.DataFrame:
     return pd.DataFrame({"state": units, "year": list(range(4)) * 3, "sales": np.arange(12.0), "spare": 0.0})
 
 
-def panel_of(frame: Any) -> Panel:
+def panel_of(frame: Any) -> dpc.Panel:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1), unit="state")
-    panel = Panel(frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
+    panel = dpc.Panel(frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
                   ledger=ledger)  # fmt: skip
     assert panel.ledger is ledger
     return panel
@@ -191,9 +191,5 @@ def test_a_panel_with_units_that_it_did_not_have_is_refused_without_naming_them(
 
 def test_every_task_asks_the_table_or_panel_for_its_ledger() -> None:
     """The check stands in ``Table.ledger`` and ``Panel.ledger``: nobody outside this room takes a ledger past it."""
-    source = Path(dpc.__file__).parent
-    for path in source.rglob("*.py"):
-        if path.relative_to(source).parts[0] in ("data", "privacy"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            assert not (isinstance(node, ast.Attribute) and node.attr == "_ledger"), path
+    assert those(lambda path: path.relative_to(SOURCE).parts[0] not in ("data", "privacy") and any(
+        isinstance(node, ast.Attribute) and node.attr == "_ledger" for node in ast.walk(tree(path)))) == []  # fmt: skip
