@@ -3,6 +3,7 @@
 import inspect
 import json
 import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,23 @@ def test_n_and_epsilon_that_are_sought_give_back_what_they_were_sought_for(task:
     assert type(epsilon.loss) is type(loss) and "treated:" not in there.summary()
 
 
-def weighted(seed: int, n: int) -> dict[str, Any]:
+def half_widths(
+    draw: Callable[[np.random.Generator], Any], schema: Any, loss: Any, seeds: Iterable[int], of: Any = np.median,
+    weight: Any = None, **asked: Any,
+) -> list[float]:  # fmt: skip
+    """Return half of the width of each run's interval, or of those of its groups; where there is none, infinity."""
+    halves = []
+    for seed in seeds:
+        table = factories.table(draw(np.random.default_rng(seed)), schema, loss, weight=weight)
+        with dpc.simulated_noise(seed):
+            found = dpc.effect(table, loss=loss, **asked)
+        ends = [one.interval for one in found.by_group] if asked.get("groups") else [found.interval]
+        halves.append(of([math.inf if end is None else (end[1] - end[0]) / 2 for end in ends]))
+    return halves
+
+
+def weighted(rng: np.random.Generator, n: int = 20_000) -> dict[str, Any]:
     """Return rows of a survey whose weights are 1 or 3, 1.6 on average."""
-    rng = np.random.default_rng(seed)
     heavy, a, z = rng.random(n) < 0.3, rng.random(n) < 0.5, rng.normal(size=n).clip(-4, 4)
     y = (a + z / 2 + rng.normal(size=n)).clip(-7.5, 7.5)
     return {"w": np.where(heavy, 3.0, 1.0), "a": a.astype(int), "z": z, "y": y}
@@ -55,13 +70,8 @@ def weighted(seed: int, n: int) -> dict[str, Any]:
 
 def test_a_plan_that_is_given_the_largest_weight_has_the_width_of_a_weighted_table() -> None:
     schema = {"a": dpc.Levels([0, 1]), "z": dpc.Bounded(-4, 4), "y": dpc.Bounded(-7.5, 7.5)}
-    halves = []
-    for seed in range(5):
-        table = factories.table(weighted(seed, 20_000), dpc.Schema(schema), GAUSSIAN, weight=("w", 5.0))
-        with dpc.simulated_noise(seed):
-            found = dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=GAUSSIAN)
-        low, high = found.interval or (-math.inf, math.inf)
-        halves.append((high - low) / 2)
+    asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["z"]}
+    halves = half_widths(weighted, schema, GAUSSIAN, range(5), weight=("w", 5.0), **asked)
     stated: Any = {"adjust": 1, "share": 0.5, "spread": 1 / 15, "width": 15.0}
     planned, unweighted = (dpc.plan("effect", n=20_000, loss=GAUSSIAN, largest_weight=weight, **stated)
                            for weight in (5 / 1.6, 1.0))  # fmt: skip
@@ -74,16 +84,14 @@ def test_a_plan_that_is_given_the_largest_weight_has_the_width_of_a_weighted_tab
 
 def test_a_plan_of_two_of_several_arms_has_the_width_of_a_run() -> None:
     schema = dpc.Schema({"a": dpc.Levels(range(8)), "z": dpc.Levels(range(4)), "y": dpc.Bounded(0, 20)})
-    asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["z"], "treated": 1, "control": 0, "loss": PURE}
-    halves = []
-    for seed in range(9):
-        rng = np.random.default_rng(seed)
+    asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["z"], "treated": 1, "control": 0}
+
+    def draw(rng: np.random.Generator) -> dict[str, Any]:
         y = np.clip(10 + 3 * rng.normal(size=MANY), 0, 20)
-        columns = {"a": rng.integers(0, 8, MANY), "z": rng.integers(0, 4, MANY), "y": y}
-        with dpc.simulated_noise(seed):
-            low, high = dpc.effect(factories.table(columns, schema, PURE), **asked).interval
-        halves.append((high - low) / 2)
-    planned = dpc.plan("effect", schema=schema, n=MANY, share=1 / 8, **asked)
+        return {"a": rng.integers(0, 8, MANY), "z": rng.integers(0, 4, MANY), "y": y}
+
+    halves = half_widths(draw, schema, PURE, range(9), **asked)
+    planned = dpc.plan("effect", schema=schema, n=MANY, share=1 / 8, loss=PURE, **asked)
     assert planned.accuracy == pytest.approx(np.median(halves), rel=0.25)
 
 
@@ -288,21 +296,16 @@ def test_the_help_of_a_task_shows_the_options_of_that_task_alone() -> None:
     [({"share": 0.03}, None), ({"missing": 0.6}, None), ({"share": 0.1}, "site"), ({"spread": 0.1}, None)],
 )
 def test_a_plan_of_an_effect_predicts_what_the_run_gives(said: dict[str, float], groups: str | None) -> None:
-    n, loss, halves = 10_000, dpc.PureDP(1), []
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "site": dpc.Levels(range(3)), "y": dpc.Bounded(0, 10)})
-    asked = {"treatment": "a", "outcome": "y", "adjust": ["site"], "groups": groups}
-    for seed in range(7):
-        coins = np.random.default_rng(seed)
+    asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["site"], "groups": groups}
+
+    def draw(coins: np.random.Generator, n: int = 10_000) -> dict[str, Any]:
         site, a = coins.integers(0, 3, n), (coins.random(n) < said.get("share", 0.5)).astype(int)
         y = np.clip(5 + 0.5 * a + 0.3 * site + 10 * said.get("spread", 0.15) * coins.normal(size=n), 0, 10)
-        y = np.where(coins.random(n) < said.get("missing", 0), np.nan, y)
-        table = dpc.Table({"a": a, "site": site, "y": y}, schema, dpc.Ledger.in_memory(loss))
-        with dpc.simulated_noise(seed):
-            found = dpc.effect(table, loss=loss, **asked)
-        ends = [one.interval for one in found.by_group] if groups else [found.interval]
-        halves.append(np.median([math.inf if end is None else (end[1] - end[0]) / 2 for end in ends]))
-    plan = dpc.plan("effect", schema=schema, n=n, loss=loss, **asked, **{"share": 0.5} | said)
-    assert 0.7 < np.median(halves) / plan.accuracy < 1.4
+        return {"a": a, "site": site, "y": np.where(coins.random(n) < said.get("missing", 0), np.nan, y)}
+
+    plan = dpc.plan("effect", schema=schema, n=10_000, loss=PURE, **asked, **{"share": 0.5} | said)
+    assert 0.7 < np.median(half_widths(draw, schema, PURE, range(7), **asked)) / plan.accuracy < 1.4
 
 
 @pytest.mark.parametrize(
@@ -313,20 +316,16 @@ def test_a_plan_of_an_effect_predicts_what_the_run_gives(said: dict[str, float],
 def test_no_interval_is_twice_as_wide_as_planned_where_the_share_of_treated_is_not_stated(
     treated: float, missing: float, groups: str | None, spread: float
 ) -> None:
-    n, loss, halves = 20_000, dpc.PureDP(1), []
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "site": dpc.Levels(list("nswe")), "y": dpc.Bounded(0, 10)})
     asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["site"]}
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
+
+    def draw(rng: np.random.Generator, n: int = 20_000) -> dict[str, Any]:
         site, a = rng.integers(0, 4, n), (rng.random(n) < treated).astype(int)
         y = np.clip(5 + 0.5 * a + 0.3 * site + spread * rng.normal(size=n), 0, 10)
-        y = np.where(rng.random(n) < missing, np.nan, y)
-        table = dpc.Table({"a": a, "site": np.array(list("nswe"))[site], "y": y}, schema, dpc.Ledger.in_memory(loss))
-        with dpc.simulated_noise(seed):
-            found = dpc.effect(table, loss=loss, groups=groups, **asked)
-        ends = [one.interval for one in found.by_group] if groups else [found.interval]
-        halves.append(np.mean([math.inf if end is None else (end[1] - end[0]) / 2 for end in ends]))
-    plan = dpc.plan("effect", schema=schema, n=n, loss=loss, **asked)
+        return {"a": a, "site": np.array(list("nswe"))[site], "y": np.where(rng.random(n) < missing, np.nan, y)}
+
+    halves = half_widths(draw, schema, PURE, range(5), np.mean, groups=groups, **asked)
+    plan = dpc.plan("effect", schema=schema, n=20_000, loss=PURE, **asked)
     assert np.median(halves) < 2 * plan.accuracy and plan.usual is not None
     assert f"±{plan.accuracy:.2g}" in plan.summary() and f"±{plan.usual:.2g}" in plan.summary()
 
@@ -391,18 +390,14 @@ def test_a_plan_is_within_a_tenth_of_the_half_widths_of_trials() -> None:
     method = RandomizedTrial(sizes=SIZES)
     told = dpc.plan("effect", schema=schema, **asked, n=MANY, loss=PURE, spread=0.15, method=method)
     sizes = (MANY // 500 * np.array(SIZES)).tolist()
-    wide = []
-    for seed in range(100, 125):
-        rng = np.random.default_rng(seed)
-        arm, site = (np.repeat(axis.ravel(), np.ravel(sizes)) for axis in np.indices((3, 2)))
+    arm, site = (np.repeat(axis.ravel(), np.ravel(sizes)) for axis in np.indices((3, 2)))
+
+    def draw(rng: np.random.Generator) -> dict[str, Any]:
         y = np.clip(5 + 1.5 * rng.standard_t(6, MANY) / 1.5**0.5, 0, 10)
-        frame = {"arm": np.array(["c", "d", "e"])[arm], "site": np.array(["n", "s"])[site], "y": y}
-        with dpc.simulated_noise(seed):
-            found = dpc.effect(dpc.Table(frame, schema, dpc.Ledger.in_memory(PURE)), **asked, loss=PURE,
-                               method=RandomizedTrial(sizes=sizes))  # fmt: skip
-        assert found.interval is not None
-        wide.append((found.interval[1] - found.interval[0]) / 2)
-    assert told.accuracy == pytest.approx(float(np.median(wide)), rel=0.1)
+        return {"arm": np.array(["c", "d", "e"])[arm], "site": np.array(["n", "s"])[site], "y": y}
+
+    wide = half_widths(draw, schema, PURE, range(100, 125), method=RandomizedTrial(sizes=sizes), **asked)
+    assert told.accuracy == pytest.approx(np.median(wide), rel=0.1) and max(wide) < math.inf
 
 
 def test_a_design_that_does_not_fit_is_named() -> None:
@@ -442,18 +437,14 @@ def test_a_direction_is_planned_from_a_questions_arguments() -> None:
 
 
 def test_a_plan_of_a_number_that_is_adjusted_for_counts_what_it_confounds() -> None:
-    loss, n, halves = dpc.PureDP(1), 5_000, []
-    schema = {"z": dpc.Bounded(-4, 4), "a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 1)}
-    for seed in range(15):
-        rng = np.random.default_rng(seed)
+    def draw(rng: np.random.Generator, n: int = 5_000) -> dict[str, Any]:
         z = rng.normal(size=n)
         y = np.clip(0.5 + 0.15 * (0.3 * z + 0.91**0.5 * rng.normal(size=n)), 0, 1)
-        columns = {"z": z, "a": (rng.random(n) < 1 / (1 + np.exp(-z / 2))).astype(int), "y": y}
-        with dpc.simulated_noise(seed):
-            table = factories.table(columns, schema, loss)
-            found = dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss)
-        halves.append((found.interval[1] - found.interval[0]) / 2)
-    plans = [dpc.plan("effect", n=n, loss=loss, adjust=1, share=0.5, spread=0.15, mean=0.5, confounding=one).accuracy
+        return {"z": z, "a": (rng.random(n) < 1 / (1 + np.exp(-z / 2))).astype(int), "y": y}
+
+    schema = {"z": dpc.Bounded(-4, 4), "a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 1)}
+    halves = half_widths(draw, schema, PURE, range(15), treatment="a", outcome="y", adjust=["z"])
+    plans = [dpc.plan("effect", n=5_000, loss=PURE, adjust=1, share=0.5, spread=0.15, mean=0.5, confounding=one)
              for one in (0.0, 0.3, 0.5)]  # fmt: skip
-    assert plans[0] < plans[1] < plans[2]
-    assert 0.75 < np.median(halves) / plans[1] < 1.3
+    assert plans[0].accuracy < plans[1].accuracy < plans[2].accuracy
+    assert 0.75 < np.median(halves) / plans[1].accuracy < 1.3 and max(halves) < math.inf
