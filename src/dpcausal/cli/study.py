@@ -30,7 +30,7 @@ from dpcausal.cli.shared import (
     printed_or,
     short_fingerprint,
 )
-from dpcausal.cli.tasks import weight_of
+from dpcausal.cli.tasks import PersonOption, weight_of
 from dpcausal.errors import ParameterError, nearest
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def check_command(
     data: Annotated[str, typer.Argument(metavar="STUDY|DATA", help=f"A study file; or {DATA}")],
     schema: Annotated[Path | None, typer.Option("--schema", help="TOML file of the columns, if not a study.")] = None,
     weight: Annotated[str | None, typer.Option("--weight", help="Survey weights: column=largest, as w=8.")] = None,
+    person: PersonOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Look for data problems (not private; do not publish)."""
@@ -60,7 +61,8 @@ def check_command(
         if schema is None:
             check = Study.open(data).check()
         else:
-            check = Schema.from_toml(schema).check(data, weight=None if weight is None else weight_of(weight))
+            largest = None if weight is None else weight_of(weight)
+            check = Schema.from_toml(schema).check(data, weight=largest, person=person)
         following = f"\nNext: dpcausal plan {data}" if schema is None and not check.notes else ""
         if as_json:
             print_json(check.to_dict())

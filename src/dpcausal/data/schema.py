@@ -114,7 +114,9 @@ class Schema(Mapping[str, Column]):
             raise SchemaError(message + nearest(name, self.names))
         return self._columns[name]
 
-    def check(self, frame: Any, *, weight: tuple[str, float] | None = None) -> SchemaCheck:
+    def check(
+        self, frame: Any, *, weight: tuple[str, float] | None = None, person: str | None = None
+    ) -> SchemaCheck:
         """Return the share of each column's values that the schema clips or substitutes.  *NOT PRIVATE.*
 
         For the curator alone, to find a wrong unit or a level spelled otherwise before anything is spent.  Never share
@@ -126,6 +128,8 @@ class Schema(Mapping[str, Column]):
             As for ``Table``.
         weight : (str, float), optional
             As for ``Table``: how many weights lie above their largest is reported, too.
+        person : str, optional
+            As for ``Table``: ids of one person that are spelled in several ways are reported, too.
 
         Notes
         -----
@@ -140,7 +144,7 @@ class Schema(Mapping[str, Column]):
         """
         from dpcausal.data.curator.profile import check
 
-        return check(frame, self, weight)
+        return check(frame, self, weight, person=person)
 
     def to_dict(self) -> dict[str, dict[str, object]]:
         """Return the schema as plain lists, numbers and text, as its TOML file has it."""

@@ -170,8 +170,9 @@ class Study(Uncopyable):
         """Return what the schema does to the data: NOT PRIVATE, for the curator alone."""
         if self.schema is None:
             raise ParameterError("a study of a panel declares no columns to check")
-        profile = check(self._frame(), self.schema, meanings=self.file.described("level_labels"))
-        return replace(profile, persons={} if self.file.person else profile.persons)
+        return check(
+            self._frame(), self.schema, meanings=self.file.described("level_labels"), person=self.file.person
+        )
 
     def plan(self, *, accuracy: bool = True) -> StudyPlan:
         """Return what each question would cost, what accuracy to expect, and what cannot work; no record is read.

@@ -226,6 +226,16 @@ def test_undeclared_categories_are_named_with_their_share_and_ids_with_their_num
     assert not schema.check({"sex": sexes, "patient_id": np.arange(100)}).persons
 
 
+@pytest.mark.parametrize("others", [["a1 "], ["A1"], ["01", "1.0"], ["e\u0301"]], ids=["blank", "case", "0", "NFD"])
+def test_ids_of_one_person_in_several_spellings_are_noted(others: list[str]) -> None:
+    ids = np.array(["a1", "b2", "1", "\u00e9", *others] * 5)
+    frame = {"x": np.arange(len(ids)) % 2, "who": ids, "patient_id": ids}
+    schema = dpc.Schema({"x": dpc.Levels([0, 1])})
+    assert dict(schema.check(frame, person="who").spellings) == {"who": len(others)}
+    assert dict(schema.check(frame).spellings) == {"patient_id": len(others)}
+    assert not schema.check(frame | {"who": np.resize(["a1", "b2", "1", "10"], len(ids))}, person="who").spellings
+
+
 def test_spellings_of_one_level_are_noted_with_the_line_that_makes_them_one() -> None:
     frame = {"sex": np.array(["f", "F", "m", " m"] * 50)}
     notes = " ".join(dpc.Schema({"sex": dpc.Levels(["f", "m"])}).check(frame).notes)

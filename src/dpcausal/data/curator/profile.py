@@ -4,6 +4,7 @@ The shares are exact: they are not protected, cost nothing, and touch no ledger.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from dpcausal.data.curator.suspects import (
     suspects_of_numbers,
     suspects_of_texts,
 )
-from dpcausal.data.persons import Persons, checked_weight
+from dpcausal.data.persons import checked_weight, names_of
 from dpcausal.data.source import Collected, Kind, Source, guarded_read
 from dpcausal.data.sources.origin import opened
 from dpcausal.errors import HiddenAnswerError, SchemaError
@@ -52,6 +53,10 @@ PERSONS = (
     "it looks like the id of persons, with {distinct:,} values in {rows:,} rows, and no person is declared: say "
     "person= to protect a person and not a row"
 )
+SPELLINGS = (
+    "{alike:,} ids differ from another only in case, blanks, leading zeros or .0: each spelling counts as a person, so "
+    "that a person with two is protected only in part; write each id one way"
+)
 MOST_NAMED = 5
 """Undeclared values that are named."""
 
@@ -76,17 +81,20 @@ class ColumnCheck:
 @dataclass(frozen=True, repr=False)
 class SchemaCheck:
     """What a schema does to a frame, column by column.  NOT PRIVATE: see ``Schema.check``. ``persons``: columns that
-    look like ids and repeat, with the number of their distinct values."""
+    look like ids and repeat, with the number of their distinct values; ``spellings``: columns with ids of persons that
+    others spell otherwise, with their number."""
 
     rows: int
     columns: tuple[ColumnCheck, ...]
     persons: Mapping[str, int] = field(default_factory=dict)
+    spellings: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:
         notes = [f"{one.name}: {UNDECODED.sub(BYTE, note)}" for one in self.columns for note in one.notes]
-        persons = self.persons.items()
-        return (*notes, *(f"{name}: {PERSONS.format(distinct=distinct, rows=self.rows)}" for name, distinct in persons))
+        persons, spellings = self.persons.items(), self.spellings.items()
+        notes += [f"{name}: {PERSONS.format(distinct=distinct, rows=self.rows)}" for name, distinct in persons]
+        return (*notes, *(f"{name}: {SPELLINGS.format(alike=alike)}" for name, alike in spellings))
 
     def summary(self) -> str:
         """Return the shares as text, stamped in its first line."""
@@ -123,7 +131,7 @@ class SchemaCheck:
 
 def check(
     frame: Any, schema: Mapping[str, Column], weight: tuple[str, float] | None = None,
-    meanings: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    meanings: Mapping[str, Mapping[str, str]] = MappingProxyType({}), person: str | None = None,
 ) -> SchemaCheck:  # fmt: skip
     source, _ = opened(frame)
     check_named(schema, source.names)
@@ -134,19 +142,28 @@ def check(
         raise SchemaError("a table needs at least one row")
     columns = tuple(_checked(source, name, column, rows, meanings.get(name, {})) for name, column in schema.items())
     columns += () if weight is None else (_checked_weight(source, checked_weight(weight, source), rows),)
-    distinct = {name: _distinct_ids(source, name) for name in source.names}
-    return SchemaCheck(rows, columns, {name: number for name, number in distinct.items() if number})
+    check_named([] if person is None else [person], source.names)
+    ids = {name: _ids(source, name) for name in source.names if name == person or LIKE_ID.fullmatch(name)}
+    persons = {name: len(set(known)) for name, known in ids.items() if person is None and len(set(known)) < len(known)}
+    alike = {name: _alike(set(known)) for name, known in ids.items() if name == person or name in persons}
+    return SchemaCheck(rows, columns, persons, {name: number for name, number in alike.items() if number})
 
 
-def _distinct_ids(source: Source, name: str) -> int:
-    """Return how many ids a column has that is named like one, 0 unless they repeat."""
-    fields = source.declared(name).kind
-    if not LIKE_ID.fullmatch(name) or fields not in (Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD):
-        return 0
-    persons = guarded_read(
-        lambda: Persons.of(source.collect([name]), name, fields is Kind.FIELD), "the column of ids cannot be read"
+def _ids(source: Source, name: str) -> list[str]:
+    """Return the id of each row that has one, empty if the column is of a type that no ids have."""
+    kind = source.declared(name).kind
+    if kind not in (Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD):
+        return []
+    places, texts = guarded_read(
+        lambda: names_of(source.collect([name]), name, kind is Kind.FIELD), "the column of ids cannot be read"
     )
-    return persons.n if persons.n < int((persons.codes >= 0).sum()) else 0
+    return [text for text in map(texts.__getitem__, places.tolist()) if text is not None]
+
+
+def _alike(ids: set[str]) -> int:
+    """Return how many ids are those of others but for case, blanks, leading zeros, .0 and forms of Unicode."""
+    plain = (unicodedata.normalize("NFKC", one).strip().casefold() for one in ids)
+    return len(ids) - len({one.removesuffix(".0").lstrip("0") for one in plain})
 
 
 def _checked(source: Source, name: str, column: Column, rows: int, meanings: Mapping[str, str]) -> ColumnCheck:
