@@ -1,58 +1,59 @@
-"""The command in a forked process: its exit code and streams as a shell has them, without the time that imports take.
+"""The command in a process of its own: its exit code and streams as a shell has them, without the time of imports.
 
-What hangs on Python's own start and end is tested with a process that is started, in ``tests/cli``.
+A server that has imported the command, and has no threads, forks it.  What hangs on Python's own start and end is
+tested with a process that is started, in ``tests/cli``.
 """
 
+import multiprocessing
 import os
+import resource
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
-from tempfile import TemporaryFile
-from typing import Any
+from tempfile import TemporaryDirectory
 
 from dpcausal.cli import main
 
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["tests.processes", "dpcausal.study.study", "dpcausal.discovery.api", "scipy.special"])
+
 
 def called(
-    folder: Path, *words: object, stdout: Any = None, before: Callable[[], object] = lambda: None
+    folder: Path, *words: object, stdout: str = "", environ: dict[str, str] | None = None, most_bytes: int | None = None
 ) -> CompletedProcess[str]:
-    """Run ``dpcausal`` with these words in a folder, its standard output kept or written to a file or descriptor."""
+    """Run ``dpcausal`` with these words in a folder, its standard output kept or written to a file; no file may have
+    more than ``most_bytes``."""
     arguments = [str(word) for word in words]
-    with TemporaryFile() as printed, TemporaryFile() as complaints:
-        output = printed if stdout is None else stdout
-        streams = output if isinstance(output, int) else output.fileno(), complaints.fileno()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, Python 3.12 and later
-            child = os.fork()
-        if child == 0:
-            _end_with(lambda: _run(folder, arguments, streams, before))
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        texts = []
-        for file in (printed, complaints):
-            file.seek(0)
-            texts.append(file.read().decode())
-    return CompletedProcess(arguments, code, *texts)
+    with TemporaryDirectory() as kept:
+        streams = stdout or f"{kept}/out", f"{kept}/err"
+        child = SERVER.Process(
+            target=_run, args=(str(folder), arguments, streams, {**os.environ, **(environ or {})}, most_bytes)
+        )
+        child.start()
+        child.join()
+        texts = ["" if file == stdout else Path(file).read_text(encoding="utf-8") for file in streams]
+    return CompletedProcess(arguments, child.exitcode or 0, *texts)
 
 
-def _run(folder: Path, words: list[str], streams: tuple[int, int], before: Callable[[], object]) -> None:
-    for target, stream in enumerate(streams, start=1):
-        os.dup2(stream, target)
+def _run(
+    folder: str, words: list[str], streams: tuple[str, str], environ: dict[str, str], most_bytes: int | None
+) -> None:
+    """End the process as Python does, but for what its server has open."""
+    for target, path in enumerate(streams, start=1):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), target)
     sys.stdout, sys.stderr = (os.fdopen(target, "w", encoding="utf-8", closefd=False) for target in (1, 2))
     warnings.resetwarnings()
+    os.environ.clear()
+    os.environ.update(environ)
     os.chdir(folder)
     sys.argv = ["dpcausal", *words]
-    before()
-    main()
-
-
-def _end_with(work: Callable[[], object]) -> None:
-    """End the process as Python does, but for what other tests have open."""
+    if most_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     code = 0
     try:
-        work()
+        main()
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except BaseException:

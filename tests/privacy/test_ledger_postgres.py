@@ -67,7 +67,7 @@ def test_two_machines_spend_one_budget_by_the_command(database: Server, tmp_path
 
         def run(*words: str, folder: Path = folder) -> int:
             state = {"DPCAUSAL_WITNESS": str(folder / "state")}
-            return called(folder, *words, before=lambda: os.environ.update(state)).returncode
+            return called(folder, *words, environ=state).returncode
 
         if number == 0:
             codes.append(run("ledger", "create", place, "--epsilon", "1"))

@@ -1,7 +1,6 @@
 """Answers of a study: of its own data, once paid, and never lost without a word."""
 
 import os
-import resource
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +145,7 @@ def test_a_disk_that_fills_between_spend_and_answer_ends_the_command_with_a_code
         "s"]  # fmt: skip
     size, done = ledger.stat().st_size, None
     for room in range(600, 3000, 200):  # as a line for the spend has one length, and one for the answer another
-        limits = (size + room, size + room)
-        done = called(tmp_path, *words, before=lambda limits=limits: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
+        done = called(tmp_path, *words, most_bytes=size + room)
         if spends(tmp_path):
             break
     assert done is not None and spends(tmp_path) == 1 and '"kind":"answer"' not in ledger.read_text()
