@@ -142,6 +142,14 @@ def test_persons_with_a_gap_or_two_cohorts_are_left_out_and_rows_of_one_period_c
     assert found.to_dict()["share_counted"] == found.share_counted == pytest.approx(598 / 600)
 
 
+def test_of_persons_with_weights_no_share_is_told_as_sums_of_weights_show_none() -> None:
+    columns = frame(*made(600)) | {"w": np.ones(3600)}
+    found = dpc.did(table(columns, EXACT, weight=("w", 3)), **ROLES, loss=EXACT)
+    assert found.share_counted is None and found.release.weighed and "600 persons" in found.headline()[0]
+    reference = asked(columns, EXACT)
+    assert found.att.estimate == pytest.approx(reference.att.estimate, abs=1e-9) and reference.share_counted == 1
+
+
 def test_the_first_lines_name_whom_the_answer_is_about_its_periods_in_order_and_who_is_never_treated() -> None:
     columns = frame(*made(600))
     whole = asked(columns, EXACT).headline()

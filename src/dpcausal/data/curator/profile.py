@@ -54,8 +54,8 @@ PERSONS = (
     "person= to protect a person and not a row"
 )
 SPELLINGS = (
-    "{alike:,} ids differ from another only in case, blanks, leading zeros or .0: each spelling counts as a person, so "
-    "that a person with two is protected only in part; write each id one way"
+    "{alike:,} ids differ from another only in case, blanks or zeros, as 1, 01 and 1.0. Each spelling counts as a person. "
+    "Write each id one way: a person with two ids is protected only in part"
 )
 MOST_NAMED = 5
 """Undeclared values that are named."""
@@ -81,8 +81,8 @@ class ColumnCheck:
 @dataclass(frozen=True, repr=False)
 class SchemaCheck:
     """What a schema does to a frame, column by column.  NOT PRIVATE: see ``Schema.check``. ``persons``: columns that
-    look like ids and repeat, with the number of their distinct values; ``spellings``: columns with ids of persons that
-    others spell otherwise, with their number."""
+    look like ids and repeat, with the number of their distinct values.  ``spellings``: columns of ids, with the number
+    of ids that differ from another in spelling alone."""
 
     rows: int
     columns: tuple[ColumnCheck, ...]
@@ -161,7 +161,7 @@ def _ids(source: Source, name: str) -> list[str]:
 
 
 def _alike(ids: set[str]) -> int:
-    """Return how many ids are those of others but for case, blanks, leading zeros, .0 and forms of Unicode."""
+    """Return how many ids are those of others but for case, blanks, zeros around digits and forms of Unicode."""
     plain = (unicodedata.normalize("NFKC", one).strip().casefold() for one in ids)
     return len(ids) - len({one.removesuffix(".0").lstrip("0") for one in plain})
 

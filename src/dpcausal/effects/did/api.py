@@ -116,7 +116,7 @@ def paths_of(question: DidQuestion, sums: CohortSums, kind: Any = NoisyPaths, **
     shape, *others = sums
     return kind(
         question.names, question.table.n, question.design.times, question.design.cohorts, question.design.starts,
-        question.bounds.width, shape.middle, shape.spread, *others, **more,
+        question.bounds.width, shape.middle, shape.spread, *others, weighed=question.table.weighed, **more,
     )  # fmt: skip
 
 

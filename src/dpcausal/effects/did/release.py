@@ -77,6 +77,8 @@ class NoisyPaths(Release):
         Sum over all persons of what shortening took, as a share of the radius, at most 1 each.
     radius, deviation : float
         Rows z were shortened to the radius; σ of the noise of ``sums``.  0 without privacy.
+    weighed : bool
+        Persons count by their weights.
     """
 
     kind: ClassVar[str] = "paths"
@@ -96,6 +98,7 @@ class NoisyPaths(Release):
     cluster: str = ""
     control: str = ""
     clusters: tuple[ClusterVariance, ...] = ()
+    weighed: bool = False
     """The variances between clusters of the mean effect and of each event against a control."""
 
     def did(self, *, control: str = "never", coverage: float = 0.95) -> GroupTimeEffects:
@@ -296,7 +299,8 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
         outcome=paths.names[1], control=control, coverage=coverage, n=paths.n, release=paths, guarantee=paths.guarantee,
         att=rows[whole][0] if rows[whole] else None, event_study=tuple(rows[of_events]), by_cohort=tuple(rows[cells]),
         cohort_means=tuple(rows[last]), trend=trend, pretrend=pretrend, notes=notes, adjusted_for=paths.adjusted_for,
-        share_counted=float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)), times=paths.times,
+        share_counted=None if paths.weighed else float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
+        times=paths.times,
         never=tuple(one for one, start in zip(paths.cohorts, paths.starts, strict=True) if start < 0),
         moved=tuple(f"{one} counts from {paths.times[start]}" if start else f"{one} has no period before it to compare"
                     for one, start in zip(paths.cohorts, paths.starts, strict=True)

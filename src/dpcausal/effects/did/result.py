@@ -80,8 +80,9 @@ class GroupTimeEffects(Result):
     release : Release
         ``did(control=..., coverage=...)`` re-uses it free.
     guarantee : Guarantee
-    share_counted : float
+    share_counted : float or None
         Share of the persons, noisy, who have an outcome in every period and one cohort: the answer is about these.
+        ``None`` if persons have weights, whose sums do not show it.
     times, never : tuple of str
         The periods in order of time, and the cohorts that count as never treated.
     moved : tuple of str
@@ -104,7 +105,7 @@ class GroupTimeEffects(Result):
     n: int
     release: Release
     guarantee: Guarantee
-    share_counted: float = 1.0
+    share_counted: float | None = 1.0
     cohort_means: tuple[PathEffect, ...] = ()
     adjusted_for: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
@@ -143,7 +144,7 @@ class GroupTimeEffects(Result):
         whom = "never treated" if self.control == "never" else "not yet treated"
         subgroup = self.guarantee.subgroup
         who = f"persons with {subgroup}" if subgroup else f"{self.n:,} persons"
-        if self.share_counted < 0.95 and not subgroup:
+        if self.share_counted is not None and self.share_counted < 0.95 and not subgroup:
             who = f"about {percent_text(self.share_counted)} of {who}, with an outcome in every period"
         whole = () if self.att is None else (("all periods", self.att),)
         rows = [*whole, *((one.name, one) for one in self.event_study)]
@@ -176,7 +177,8 @@ class GroupTimeEffects(Result):
         if self.trend is not None and self.trend.interval is not None:
             slope, ends = signed_text(self.trend.estimate), ci_text(self.trend.interval, self.coverage)
             lines.append(f"Before treatment the difference of cohorts changed by {slope} a period ({ends}).")
-        return [*lines, f"{self.share_counted:.0%} of the persons have an outcome in every period; only these count."]
+        share = "" if self.share_counted is None else f": {self.share_counted:.0%}"
+        return [*lines, f"Only persons with an outcome in every period count{share}."]
 
     def rows(self) -> list[dict[str, Any]]:
         parts = {"att": (self.att,), "event study": self.event_study, "cohort and period": self.by_cohort,
