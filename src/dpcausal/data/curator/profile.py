@@ -54,8 +54,8 @@ PERSONS = (
     "person= to protect a person and not a row"
 )
 SPELLINGS = (
-    "{alike:,} ids differ from another only in case, blanks or zeros, as 1, 01 and 1.0. Each spelling counts as a person. "
-    "Write each id one way: a person with two ids is protected only in part"
+    "{alike:,} ids differ from another only in case, blanks or zeros, as 1, 01 and 1.0. Each spelling counts as a "
+    "person. Write each id one way: a person with two ids is protected only in part"
 )
 MOST_NAMED = 5
 """Undeclared values that are named."""
