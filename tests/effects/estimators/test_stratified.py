@@ -70,25 +70,6 @@ def test_an_effect_whose_learnt_parts_were_not_checked_says_so(monkeypatch: pyte
     assert stratified.UNCHECKED in result.notes and stratified.UNCHECKED not in result.guarantee.caveats
 
 
-def test_a_wave_within_the_parts_of_two_numbers_widens_the_interval_and_a_check_costs_little() -> None:
-    rng = np.random.default_rng(5)
-    x, w = np.clip(rng.normal(size=(2, 20_000)), -3, 3)
-    held = {}
-    for name, bend in {"wave": np.sin(4 * x), "flat": 0 * x}.items():
-        a = (rng.random(20_000) < 1 / (1 + np.exp(-bend))).astype(int)
-        columns = {"a": a, "x": x, "w": w, "y": np.clip(0.4 * a + bend + rng.normal(size=20_000), -12, 12)}
-        schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-3, 3), "w": dpc.Bounded(-3, 3), "y": dpc.Bounded(-12, 12)}
-        held[name] = [
-            effect_of(table_of(columns, schema, loss), loss, "stratified", seed, adjust=["x", "w"])
-            for loss in [dpc.PureDP(1)] for seed in range(8)
-        ]  # fmt: skip
-    assert sum(one.interval[0] < 0.4 < one.interval[1] for one in held["wave"]) >= 7
-    assert all(np.mean(one.interval) - one.interval[0] < 0.2 for one in held["flat"])
-    # The estimate is too high by 0.4: the truth lies below, where the interval is wider.
-    ends = np.array([(one.estimate - one.interval[0], one.interval[1] - one.estimate) for one in held["wave"]])
-    assert (ends[:, 0] > 1.25 * ends[:, 1]).all()
-
-
 def test_a_bias_within_parts_widens_the_end_that_it_has_moved_away_from_the_truth() -> None:
     assert PartBias(0.2, 0.1).allowances == pytest.approx((0.35, 0.0))
     assert PartBias(-0.2, 0.1).allowances == pytest.approx((0.0, 0.35))
@@ -193,12 +174,13 @@ def test_more_cells_than_are_released_are_refused_before_the_spend(monkeypatch: 
     assert 150 < effect_of(table, loss, "stratified").release.counts.size <= 200
 
 
-BENDS = {"line": lambda x: x, "step": lambda x: 2.0 * (x > 0.5) - 0.6, "wave": lambda x: np.sin(4 * x)}
+BENDS = {"line": lambda x: x, "step": lambda x: 2.0 * (x > 0.5) - 0.6, "wave": lambda x: np.sin(4 * x),
+         "none": lambda x: 0 * x}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", BENDS)
-def test_intervals_hold_where_confounding_bends_within_the_parts_of_numbers(shape: str) -> None:
-    held, loss = [], dpc.PureDP(1)
+def test_intervals_hold_where_confounding_bends_within_parts_of_numbers_and_a_check_costs_little(shape: str) -> None:
+    ends, loss = [], dpc.PureDP(1)
     schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-3, 3), "w": dpc.Bounded(-3, 3), "y": dpc.Bounded(-12, 12)}
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -209,8 +191,13 @@ def test_intervals_hold_where_confounding_bends_within_the_parts_of_numbers(shap
         table = table_of({"a": a, "x": x, "w": w, "y": y}, schema, loss)
         found = effect_of(table, loss, "stratified", seed=seed, adjust=["x", "w"])
         assert found.interval is not None
-        held.append(found.interval[0] <= 0.4 <= found.interval[1])
-    assert sum(held) >= 10
+        held = found.interval[0] <= 0.4 <= found.interval[1]
+        ends.append((found.estimate - found.interval[0], found.interval[1] - found.estimate, held))
+    below, above, holding = np.array(ends).T
+    assert holding.sum() >= 10
+    # The estimate of a wave is too high by 0.4: the truth lies below, where the interval is wider.
+    assert shape != "wave" or (below > 1.25 * above).all()
+    assert shape != "none" or (below < 0.2).all()
 
 
 def of_values(values: Any, a: Any, y: Any, column: Any, loss: Any = EXACT, **asked: Any) -> Any:
