@@ -27,11 +27,6 @@ NAMES = {
 }  # fmt: skip
 
 
-def test_the_public_names_are_these() -> None:
-    public = {name for name in dir(dpc) if not name.startswith("_")}
-    assert public == NAMES | {"methods", "papers"}
-
-
 def test_a_loss_is_keyword_only_and_has_no_default() -> None:
     for call in (
         dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls, dpc.ci_test, dpc.ci_tests,
@@ -49,8 +44,9 @@ def test_every_error_derives_from_one_base() -> None:
             assert issubclass(value, dpc.errors.DpCausalError), name
 
 
-def test_help_shows_every_public_name() -> None:
-    assert set(dpc.__all__) == NAMES | {"methods", "papers"}
+def test_the_public_names_are_these_and_help_shows_them() -> None:
+    public = {name for name in dir(dpc) if not name.startswith("_")}
+    assert public == set(dpc.__all__) == NAMES | {"methods", "papers"}
     page = pydoc.render_doc(dpc, renderer=pydoc.plaintext)
     assert re.search(r"    ci_test\(\s*table", page) and "class Ledger(" in page  # 3.13 breaks the line
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcausal import ZCDP, ApproxDP, Ledger, NoPrivacy, PureDP, Relation, Unit, simulated_noise
-from dpcausal.errors import FenceError, LedgerError, ParameterError
+from dpcausal.errors import FenceError, LedgerError, ParameterError, UnprovenError
 from dpcausal.mechanisms.additive import gaussian, geometric, l2_ball, laplace
 from dpcausal.mechanisms.gate import book_exact, exact, recording_gate, release
 from dpcausal.mechanisms.selection import noisy_max
@@ -162,11 +162,14 @@ def test_an_allotment_granted_as_private_gets_no_simulated_noise() -> None:
         assert laplace(query(), granted(), PureDP(0.5)) == first
 
 
-def test_a_ledger_file_gets_no_simulated_noise_and_no_recording(tmp_path: Path) -> None:
+def test_a_ledger_file_gets_no_simulated_noise_no_recording_and_no_unproven_call(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "study.ledger", budget=PureDP(1))
     for block in (simulated_noise(1), recording_gate()):
-        with block, pytest.raises(LedgerError):
+        with block, pytest.raises(LedgerError, match="simulated"):
             ledger.charge(PureDP(0.5), task="test")
+    with pytest.raises(UnprovenError):
+        ledger.charge(PureDP(0.5), task="published", unproven=True)
+    assert ledger.entries() == []
     allotment = ledger.charge(PureDP(0.5), task="test")
     for block in (simulated_noise(1), recording_gate()):
         with block, pytest.raises(FenceError):

@@ -201,15 +201,6 @@ def test_a_ledger_is_opened_or_made_with_one_budget(directory: Path) -> None:
         Ledger.open_or_create(path, budget=PureDP(1))
 
 
-def test_a_ledger_file_refuses_simulated_noise_and_unproven_calls(directory: Path) -> None:
-    ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1))
-    with simulated_noise(7), pytest.raises(LedgerError, match="simulated"):
-        ledger.charge(PureDP(0.1), task="study")
-    with pytest.raises(errors.UnprovenError):
-        ledger.charge(PureDP(0.1), task="published", unproven=True)
-    assert ledger.entries() == []
-
-
 def test_a_ledger_in_memory_stamps_simulated_and_unproven_calls_as_not_private() -> None:
     ledger = Ledger.in_memory(PureDP(1))
     with simulated_noise(7):

@@ -36,24 +36,25 @@ def asked(columns: dict[str, Any], loss: Any = EXACT, *, schema: Any = SCHEMA, *
     return dpc.discontinuity(factories.table(columns, schema, loss), **ROLES | options, loss=loss)
 
 
-def local_line(rows: dict[str, Any], outcome: str, bandwidth: float, right: bool) -> float:
-    """Return statsmodels' weighted line at the cutoff."""
+def local_line(rows: dict[str, Any], outcome: str, bandwidth: float, right: bool) -> tuple[float, float]:
+    """Return statsmodels' weighted line at the cutoff, and its variance."""
     chosen = (rows["week"] >= 0) == right
     week = rows["week"][chosen]
     weights = np.maximum(1 - np.abs(week) / bandwidth, 0)
-    return float(sm.WLS(rows[outcome][chosen], sm.add_constant(week), weights=weights).fit().params[0])
+    fit = sm.WLS(rows[outcome][chosen], sm.add_constant(week), weights=weights).fit(cov_type="HC0")
+    return float(fit.params[0]), float(fit.cov_params()[0, 0])
 
 
 @pytest.mark.parametrize("bandwidth", [4.5, 9, 20])
 def test_without_noise_the_jump_is_that_of_local_lines(bandwidth: float) -> None:
     rows = weeks()
-    right, left = (local_line(rows, "y", bandwidth, side) for side in (True, False))
+    right, left = (local_line(rows, "y", bandwidth, side)[0] for side in (True, False))
     assert asked(rows, bandwidth=bandwidth).estimate == pytest.approx(right - left, abs=1e-6)  # squares lie on a grid
 
 
 def test_without_noise_a_ratio_is_that_of_two_jumps_of_local_lines() -> None:
     rows = weeks()
-    jumps = [local_line(rows, of, 8, True) - local_line(rows, of, 8, False) for of in ("y", "took")]
+    jumps = [local_line(rows, of, 8, True)[0] - local_line(rows, of, 8, False)[0] for of in ("y", "took")]
     found = asked(rows, treatment="took", bandwidth=8)
     assert found.estimand == "ratio" and found.share_moved == pytest.approx(jumps[1], abs=1e-9)
     assert found.estimate == pytest.approx(jumps[0] / jumps[1], abs=1e-6)
@@ -61,14 +62,8 @@ def test_without_noise_a_ratio_is_that_of_two_jumps_of_local_lines() -> None:
 
 def test_the_error_is_that_of_statsmodels_but_for_degrees_of_freedom() -> None:
     rows = weeks(40_000, moved=0.0)
-    total = 0.0
-    for right in (True, False):
-        chosen = (rows["week"] >= 0) == right
-        week = rows["week"][chosen]
-        design, weights = sm.add_constant(week), np.maximum(1 - np.abs(week) / 9, 0)
-        fit = sm.WLS(rows["y"][chosen], design, weights=weights).fit(cov_type="HC0")
-        total += float(fit.cov_params()[0, 0])
-    assert asked(rows, bandwidth=9).standard_error == pytest.approx(math.sqrt(total), rel=1e-3)
+    variance = sum(local_line(rows, "y", 9, right)[1] for right in (True, False))
+    assert asked(rows, bandwidth=9).standard_error == pytest.approx(math.sqrt(variance), rel=1e-3)
 
 
 def test_the_error_of_a_ratio_is_that_of_two_stage_least_squares() -> None:
