@@ -142,9 +142,9 @@ class Source(ABC):
     def collect(self, names: Sequence[str]) -> Collected:
         """Bring these columns, and no others, into memory."""
 
-    @abstractmethod
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         """Yield these columns in batches of at most about ``BATCH`` rows, in any order, each row once."""
+        yield self.collect(names)
 
     def categories(self, name: str) -> Sequence[object]:
         """Return the categories of a column that is declared an ordered categorical, in its order; else none."""

@@ -135,7 +135,6 @@ class DirectionPlan(TablePlan):
     goal: ClassVar[str] = "probability of the right direction"
     more_is_better: ClassVar[bool] = True
     least: ClassVar[int] = 144
-    most: ClassVar[int] = 1_000_000
     close: ClassVar[float] = 1.1
 
     curve: str = assumption(

@@ -11,7 +11,7 @@ Rows that are summed where they are, being too many for memory, are counted agai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -48,9 +48,6 @@ class HeldSource(Source):
 
     def collect(self, names: Sequence[str]) -> Collected:
         return self._collected if set(names) <= set(self._declared) else self._source.collect(names)
-
-    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
-        yield self.collect(names)
 
 
 def held_table(table: Table, names: Sequence[str], in_memory: bool) -> Table:

@@ -135,9 +135,6 @@ class SparkSource(Source):
 
         return frame_source(guarded_read(lambda: self._quietly(table), _UNREAD)).collect(names)
 
-    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
-        yield self.collect(names)
-
     def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         part = Partition(tuple(names), function)
         return self._sums(lambda: self._chosen(names).mapInArrow(part, _SUMS).collect())

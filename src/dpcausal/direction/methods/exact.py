@@ -10,7 +10,6 @@ from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores import NAMES, anm, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.statistics.hsic import LAPLACIAN
 
@@ -29,7 +28,6 @@ def exact_scores(run: Run[Pair], scores: Callable[[Columns], tuple[float, float]
 class Exact(DirectionMethod):
     name: ClassVar[str] = "exact"
     about: ClassVar[str] = "the exact scores, without privacy"
-    losses: ClassVar[tuple[type[Loss], ...]] = ()
     supports_no_privacy: ClassVar[bool] = True
     supports_missing: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES

@@ -53,7 +53,6 @@ _MIDDLES = np.linspace(0.0, 1.0, 33)
 _QUARTILE = 0.6744897501960817
 """Of a normal distribution, in its deviations."""
 
-
 HEAPED, FAR = 0.1, 6.0
 """A column with more than this share of its values over so many widths from its middle is measured by its deviation."""
 

@@ -72,8 +72,7 @@ class ModelX:
             if value is not None and not callable(value):
                 raise ParameterError(f"{name} must be a function")
         if self.sd is not None and not callable(self.sd):
-            number = isinstance(self.sd, (int, float)) and not isinstance(self.sd, bool)
-            if not (number and 0 < self.sd <= sys.float_info.max):
+            if not (is_number(self.sd) and 0 < self.sd <= sys.float_info.max):
                 raise ParameterError("sd must be a function or a positive number")
             object.__setattr__(self, "sd", float(self.sd))
         if self.table is not None:

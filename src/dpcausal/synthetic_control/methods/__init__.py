@@ -1,7 +1,6 @@
 """Short names of the methods of synthetic control, and the rule of ``"auto"``."""
 
 import math
-from typing import Any
 
 from dpcausal.core import validate as public
 from dpcausal.data.panels.panel import Panel
@@ -24,11 +23,6 @@ def choose_method(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
         return chosen_method
     if isinstance(loss, NoPrivacy):
         return Simplex()
-    mu = math.sqrt(2 * float(_rho(loss)))
+    rho = largest_rho(loss.exact_epsilon, loss.exact_delta) if isinstance(loss, ApproxDP) else 0
+    mu = math.sqrt(2 * float(loss.exact_rho if isinstance(loss, ZCDP) else rho))
     return Factor() if panel.n * mu / math.sqrt(len(panel.times)) >= MANY_DONORS else Matched()
-
-
-def _rho(loss: Any) -> Any:
-    if isinstance(loss, ApproxDP):
-        return largest_rho(loss.exact_epsilon, loss.exact_delta)
-    return loss.exact_rho if isinstance(loss, ZCDP) else 0
