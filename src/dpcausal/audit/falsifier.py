@@ -236,8 +236,7 @@ def _checked_bound(bound: Any) -> Fraction:
 def _to_levels(rows: Rows, grid: Rows | None) -> Rows:
     if grid is None:
         return rows
-    nearest: Rows = grid[np.abs(rows[..., None] - grid).argmin(axis=-1)]
-    return nearest
+    return np.asarray(grid[np.abs(rows[..., None] - grid).argmin(axis=-1)])
 
 
 def _replaced(rows: Rows, index: int, new: Rows) -> Rows:

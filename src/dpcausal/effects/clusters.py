@@ -80,8 +80,7 @@ def group_layers(sums: Integers, ends: Integers) -> Integers:
 
     *Guarantee*: ``group_layers_sensitivity(norm)``.
     """
-    layers: Integers = np.clip(np.abs(sums)[:, None] - ends[:-1], 0, np.diff(ends)).sum(axis=0)
-    return layers
+    return np.asarray(np.clip(np.abs(sums)[:, None] - ends[:-1], 0, np.diff(ends)).sum(axis=0))
 
 
 def group_layers_sensitivity(norm: Norm = Norm.L2) -> Sensitivity:

@@ -53,8 +53,7 @@ def upper_tail(statistic: float, freedom: int) -> float:
 def usable_strata(counts: Reals, variance: float) -> Mask:
     """Return which strata carry weight: n_s ≥ max(5 k_x k_y, 3 √(v k_x k_y)), v the noise variance of one cell."""
     cells = counts.shape[0] * counts.shape[1]
-    enough: Mask = counts.sum(axis=(0, 1)) >= max(5 * cells, 3 * math.sqrt(variance * cells))
-    return enough
+    return np.asarray(counts.sum(axis=(0, 1)) >= max(5 * cells, 3 * math.sqrt(variance * cells)))
 
 
 def wald_test(counts: Reals, variance: float) -> Wald | None:

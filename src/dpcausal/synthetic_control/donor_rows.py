@@ -124,8 +124,7 @@ def _rule_forecast(name: str, past: Reals, ahead: int, places: Reals) -> Reals:
     middle = places[: len(past)].mean()
     t = places[: len(past)] - middle
     slope = float((t * past).sum()) / float((t * t).sum())
-    line: Reals = past.mean() + slope * (places[len(past) : len(past) + ahead] - middle)
-    return line
+    return np.asarray(past.mean() + slope * (places[len(past) : len(past) + ahead] - middle))
 
 
 def forecast_trials(past: Reals, ahead: int, places: Reals | None = None) -> tuple[Reals, Reals]:

@@ -186,8 +186,7 @@ class SyntheticControl(Result):
         before, after = slice(0, place - 1), slice(place, whole)
         slopes = np.linalg.solve(covariance[before, before], covariance[before, after])
         changes = past - past[place - 1]
-        missed: Reals = changes[after] - level[after] - (changes[before] - level[before]) @ slopes
-        return missed
+        return np.asarray(changes[after] - level[after] - (changes[before] - level[before]) @ slopes)
 
     def plot(self, ax: Any = None, *, what: str = "path") -> Any:
         """Draw the path (observed and counterfactual) or, with ``what="gap"``, the effect with its interval."""

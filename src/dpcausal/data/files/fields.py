@@ -217,8 +217,7 @@ class FieldColumns(Collected):
         fields = self._with_decimal_points_and_no_marks(self._table[name])
         plain = compute.if_else(compute.match_substring_regex(fields, _NUMBER), fields, None)
         text = compute.utf8_trim_whitespace(plain.cast(pyarrow.string()))
-        numbers: NDArray[np.float64] = text.cast(pyarrow.float64()).fill_null(np.nan).to_numpy()
-        return numbers
+        return np.asarray(text.cast(pyarrow.float64()).fill_null(np.nan).to_numpy())
 
     def _with_decimal_points_and_no_marks(self, fields: Any) -> Any:
         from pyarrow import compute

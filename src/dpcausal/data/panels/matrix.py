@@ -199,8 +199,7 @@ def _cells(
     # The last entry is that of a null, code −1.
     rank = np.array([*(ranks[name] for name in names), -1], dtype=np.int64)[units]
     place = np.array([*(places.get(label, -1) for label in labels), -1], dtype=np.int64)[moments]
-    cells: Integers = np.where((rank >= 0) & (place >= 0), rank * len(times) + place, -1)
-    return cells
+    return np.where((rank >= 0) & (place >= 0), rank * len(times) + place, -1)
 
 
 def _cell_means(values: Reals, flat: Integers, units: int, periods: int, bounds: Bounded | None = None) -> Reals:

@@ -94,8 +94,7 @@ def series(given: Given, terms: str) -> Reals:
 def modifiers(given: Given, terms: str) -> Reals:
     Z = standardised(given.numbers)
     columns = np.hstack([Z, *given.indicators(1), *([Z**2] if terms != TERMS[0] else [])])
-    centred: Reals = columns - columns.mean(axis=0)
-    return centred
+    return np.asarray(columns - columns.mean(axis=0))
 
 
 class Slope(NamedTuple):
@@ -130,8 +129,7 @@ def _basis(columns: Sequence[Reals]) -> Reals:
     Z = np.hstack(columns)
     size = np.sqrt((Z**2).sum(axis=0))
     U, values, _ = np.linalg.svd(Z[:, size > 0] / size[size > 0], full_matrices=False)
-    basis: Reals = U[:, values > 1e-7 * values[0]]
-    return basis
+    return U[:, values > 1e-7 * values[0]]
 
 
 class BlockAggregate(NamedTuple):

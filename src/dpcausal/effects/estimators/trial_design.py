@@ -213,8 +213,7 @@ class DrawnArms:
 
     @property
     def arms(self) -> Reals:
-        probabilities: Reals = self.table[list(self.pair)]
-        return probabilities
+        return self.table[list(self.pair)]
 
     def predicted(self, n: int, epsilon: float) -> tuple[Fraction, float, float]:
         """Return the part of ε for the scores, and the variances that it and ``stratified`` add: public. For means at a
@@ -307,10 +306,9 @@ class CentredScores:
         weight, centre = np.zeros(self.design.table.shape), np.zeros(self.design.table.shape)
         for sign, code, c, p in zip((-1, 1), self.design.pair, self.centres, self.design.arms, strict=True):
             weight[code], centre[code] = sign / p, c
-        scores: Reals = self.beyond[place] + weight[arm, place] * (
+        return self.beyond[place] + weight[arm, place] * (
             np.clip(np.nan_to_num(unit, nan=0.5), 0.0, 1.0) - centre[arm, place]
         )
-        return scores
 
     def counted(self, n: int) -> float:
         return max(float(self.totals.sum()), n / 4) if self.missing else float(n)

@@ -89,8 +89,7 @@ def line_errors(
 
 
 def _middles(moments: JointMoments) -> Reals:
-    middles: Reals = moments.middles + moments.halves * moments.centre
-    return middles
+    return moments.middles + moments.halves * moments.centre
 
 
 def _places(fit: Fit, question: EffectQuestion) -> Iterator[tuple[Reals, float]]:

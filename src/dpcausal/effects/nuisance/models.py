@@ -90,8 +90,7 @@ class Feature:
         return own
 
     def counts_of(self, bins: int) -> Reals:
-        counts: Reals = self.counts.reshape(bins, -1).sum(axis=1)
-        return counts
+        return np.asarray(self.counts.reshape(bins, -1).sum(axis=1))
 
     def sloped(self, values: Reals) -> Reals:
         """Return the values of fine cells, from those of the bins: with a slope inside a bin towards both neighbours,
@@ -114,23 +113,20 @@ class Feature:
 def fine_cells(column: Reals, low: float, width: float, number: int) -> Integers:
     places = (column - low) / width
     places *= number
-    cells: Integers = np.clip(places, 0, number - 1, out=places).astype(np.int64)
-    return cells
+    return np.clip(places, 0, number - 1, out=places).astype(np.int64)
 
 
 def quantile_bins(counts: Reals, bins: int) -> Integers:
     """Return the bin of each fine cell, of bins with about equal counts."""
     middle = (np.cumsum(counts) - counts / 2) / counts.sum()
-    cells: Integers = np.minimum((middle * bins).astype(np.int64), bins - 1)
-    return cells
+    return np.asarray(np.minimum((middle * bins).astype(np.int64), bins - 1))
 
 
 def within_blocks(grid: Reals, sides: Sequence[int], blocks: Sequence[int]) -> Reals:
     """Return how the cells of a grid differ from the mean of their block: ``blocks`` cells along each feature."""
     (first, other), (one, two) = sides, blocks
     cells = grid.reshape(*grid.shape[:-1], first // one, one, other // two, two)
-    within: Reals = (cells - cells.mean(axis=(-3, -1), keepdims=True)).reshape(grid.shape)
-    return within
+    return np.asarray((cells - cells.mean(axis=(-3, -1), keepdims=True)).reshape(grid.shape))
 
 
 @dataclass(frozen=True)
@@ -168,8 +164,7 @@ class PairFunction:
         signs = {"s": [-1, -1, 1, 1], "t": [-1, 1, 1, -1], "b": [1, -1, 1, -1]}
         if "r" in self.kinds:
             return None
-        both: Integers = np.outer(signs[self.kinds[0]], signs[self.kinds[1]]).ravel()
-        return both
+        return np.outer(signs[self.kinds[0]], signs[self.kinds[1]]).ravel()
 
 
 @dataclass(frozen=True)
@@ -384,5 +379,4 @@ class Models:
 
 
 def inverse_weight(a: Reals, e: Reals) -> Reals:
-    weight: Reals = a / e - (1 - a) / (1 - e)
-    return weight
+    return a / e - (1 - a) / (1 - e)

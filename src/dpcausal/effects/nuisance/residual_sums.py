@@ -70,8 +70,7 @@ def capped_squares(numbers: Reals, mass: Integers) -> Integers:
     What lies outside counts as the nearer end, what is no number as 0.  *Guarantee*: ``capped_squares_sensitivity(M)``.
     """
     whole = np.rint(_inside(numbers, 0.0) * mass[:, None])
-    sums: Integers = whole.sum(axis=0).astype(np.int64)
-    return sums
+    return np.asarray(whole.sum(axis=0).astype(np.int64))
 
 
 def capped_squares_sensitivity(numbers: int) -> Sensitivity:
@@ -127,8 +126,7 @@ def density(noisy: Reals, wider: Reals, deviation: float, count: float) -> Reals
     large = np.where(np.abs(coefficients) > least, coefficients, 0.0)
     large[0] = count / math.sqrt(len(noisy))
     positive = np.maximum(inverse_haar(large), 0.0) + 1e-9 * count / len(noisy)
-    shrunken: Reals = positive * count / positive.sum()
-    return shrunken
+    return np.asarray(positive * count / positive.sum())
 
 
 def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Reals:
@@ -151,8 +149,7 @@ def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Re
         coarse = averaged((even + odd) / math.sqrt(2))
         rebuilt = np.empty_like(moved)
         rebuilt[..., 0::2], rebuilt[..., 1::2] = (coarse + details) / math.sqrt(2), (coarse - details) / math.sqrt(2)
-        total: Reals = (rebuilt[0] + np.roll(rebuilt[1], 1, axis=-1)) / 2
-        return total
+        return np.asarray((rebuilt[0] + np.roll(rebuilt[1], 1, axis=-1)) / 2)
 
     return averaged(np.concatenate([sums, sums[::-1]]))[: len(sums)]
 

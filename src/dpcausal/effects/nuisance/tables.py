@@ -69,8 +69,7 @@ def table_of(
         else:
             shrunken = smoothed_grid(noisy.reshape(bins), whole, THRESHOLD, FINER).ravel()
         most = (LARGEST_STEP[0], LARGEST_STEP[1] * models.spread)[model]
-        step: Reals = np.clip(shrunken / counts, -most, most)
-        return step
+        return np.clip(shrunken / counts, -most, most)
 
     on_e, on_m = learnt(sums[0], 0), learnt(sums[1], 1)
     noise = generator_from_seed(SEED).standard_normal((REFITS, cells)) * deviations[0]

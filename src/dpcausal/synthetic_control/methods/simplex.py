@@ -53,8 +53,7 @@ def simplex_weights(X: Reals, y: Reals) -> Reals:
                 w[np.flatnonzero(support)[int(np.argmin(moved))]] = 0
             support = w > 0
     w = np.maximum(w, 0)
-    weights: Reals = w / w.sum()
-    return weights
+    return np.asarray(w / w.sum())
 
 
 def _equality_solution(A: Reals, b: Reals) -> Reals:
