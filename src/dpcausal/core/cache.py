@@ -199,11 +199,11 @@ def lookup_or_stop(
     key = cache_key(ledger, task, plans, offered, **more)
     if _dry_run_active.get():
         raise DryRunStop(task, tuple(plans), loss, zcdp, key)
-    recalled = load_cached(ledger, key, refresh, subject_of(plans[0].question).origin)
-    if recalled is not None and recalled.other_data:
+    answer, other_data = load_cached(ledger, key, refresh, subject_of(plans[0].question).origin)
+    if other_data:
         hint = "for a result of these data set ", Setting("refresh", True), ", or give the data another name"
-        raise LedgerError(recalled.other_data, argument="refresh", rule="other-data", hint=hint)
-    return key, None if recalled is None else recalled.answer
+        raise LedgerError(other_data, argument="refresh", rule="other-data", hint=hint)
+    return key, answer
 
 
 def cache_key(ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, **more: Any) -> str:
@@ -218,23 +218,16 @@ def cache_key(ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], offe
         return ""
 
 
-@dataclass(frozen=True)
-class Recalled:
-    """A cached result, marked as kept, and why it is not of the data that are asked about; empty where it is."""
-
-    answer: Any
-    other_data: str
-
-
-def load_cached(ledger: Ledger, key: str, refresh: bool, origin: Origin | None) -> Recalled | None:
-    """Return the cached result of exactly this call; ``None`` if there is none, or ``refresh`` runs it again at a new
-    privacy cost. ``origin`` is what data are asked about, ``None`` where they are not there.  A LedgerError where it
-    was spent for and no answer was kept: the run ended in between."""
+def load_cached(ledger: Ledger, key: str, refresh: bool, origin: Origin | None) -> tuple[Any, str]:
+    """Return the cached result of exactly this call, marked as kept, and why it is not of the data that are asked
+    about, empty where it is; ``None`` if there is none, or ``refresh`` runs it again at a new privacy cost. ``origin``
+    is what data are asked about, ``None`` where they are not there.  A LedgerError where it was spent for and no answer
+    was kept: the run ended in between."""
     if not isinstance(refresh, bool):
         raise ParameterError("refresh must be True or False")
     stored = None if refresh or not key else ledger.cached(key)
     if stored is None:
-        return None
+        return None, ""
     number, record = stored
     answer = None
     with suppress(KeyError, ValueError, TypeError, LookupError, AttributeError):
@@ -244,7 +237,7 @@ def load_cached(ledger: Ledger, key: str, refresh: bool, origin: Origin | None) 
         hint = "to pay again set ", Setting("refresh", True)
         raise LedgerError(message, argument="refresh", rule="unreadable-answer", value=number, hint=hint)
     why = "" if origin is None else _other_data(ledger, key, str(record.get("data", "")), origin)
-    return Recalled(answer, why and f"spend {number} answered this question, but {why}")
+    return answer, why and f"spend {number} answered this question, but {why}"
 
 
 _frames: dict[tuple[object, str], Origin] = {}

@@ -60,8 +60,7 @@ class QuestionStatus:
     error: DpCausalError | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        names = self.__dataclass_fields__.keys() - {"answer", "error", "about"}
-        values = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name in names}
+        values = {name: plain(one) for name, one in vars(self).items() if name not in ("answer", "error", "about")}
         answer = None if self.answer is None else [one.to_dict() for one in answers_of(self.answer)]
         return values | {"question": self.question.name, "task": self.question.task, "answer": answer}
 
@@ -224,12 +223,11 @@ def status_of(
         "cost": call.loss, "method": first.name, "settings": first.options(), "caveats": caveats, "key": call.key,
     }  # fmt: skip
     try:
-        cached = None if ledger is None else load_cached(ledger, call.key, refresh, origin)
+        answer, other = (None, "") if ledger is None else load_cached(ledger, call.key, refresh, origin)
     except LedgerError as error:
         return QuestionStatus(question, SPENT, error.message("toml"), error=error, **fields)
-    if cached is not None:
-        state = EARLIER if cached.other_data else ANSWERED
-        return QuestionStatus(question, state, cached.other_data, answer=cached.answer, **fields)
+    if answer is not None:
+        return QuestionStatus(question, EARLIER if other else ANSWERED, other, answer=answer, **fields)
     if call.key in counted and not refresh:
         return QuestionStatus(question, TO_ASK, f"with {counted[call.key]}, the same question", **fields)
     why = None if trial is None else _budget_refusal(call, trial)
