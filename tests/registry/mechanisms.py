@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcausal import ZCDP, ApproxDP, PureDP, simulated_noise
-from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, laplace
+from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, laplace, whole_numbers
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.papers.direction.anm_test_privacy import NO_SHIFT, published_log_iqr
 from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, proposed_distances
@@ -105,7 +105,8 @@ MECHANISMS = (
     MechanismRow("gaussian", "additive:gaussian", "gaussian", (0.0, 1.0), in_one_vector(gaussian, float, Norm.L2),
                  ("Gaussian noise without √2", "0.8 of the Gaussian noise", "Gaussian noise sold as pure: δ ignored"),
                  delta=gaussian_delta),
-    MechanismRow("discrete-gaussian", "additive:gaussian", "gaussian", (0, 1), in_one_vector(gaussian, int, Norm.L2),
+    MechanismRow("discrete-gaussian", "additive:whole_numbers", "gaussian", (0, 1),
+                 in_one_vector(whole_numbers, int, Norm.L2),
                  ("discrete Gaussian noise of half the variance",), delta=discrete_gaussian_delta),
     MechanismRow("l2-ball", "additive:l2_ball", "l2-ball", (0.0, 1.0), _ball,
                  ("ball noise with the radius of one dimension", "ball noise with the bound of one coordinate"),
