@@ -146,20 +146,24 @@ def test_a_tail_that_is_missed_by_little_of_the_standard_error_keeps_the_interva
     assert both.tail_bias == pytest.approx(expected, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("tail", "bias", "cut", "shown"),
-    [(3.2, 0.10, 0.0, True), (3.2, 0.10, 0.002, False), (3.2, 0.13, 0.0, False), (4.2, 0.10, 0.0, False),
-     (4.2, 0.03, 0.002, True), (2.6, 0.50, 0.002, True)],
-)  # fmt: skip
-def test_a_sum_of_an_outermost_bin_little_beyond_chance_withholds_no_interval_unless_scores_are_cut(
-    monkeypatch: pytest.MonkeyPatch, tail: float, bias: float, cut: float, shown: bool
-) -> None:
-    monkeypatch.setattr(boosted_aipw, "saturated", lambda models: False)
-    fit: Any = SimpleNamespace(moments=SimpleNamespace(signal_to_noise=9.0, mean=lambda place: 0.5), least=0.1,
-                               design=SimpleNamespace(names=["y", "a", "x", "z", "w"]))  # fmt: skip
-    seen = Checked(FitCheck(0.0, 0.01, 0.5, 0.5, tail), 1e-4, 1e-4, tail_bias=bias * 0.02)
-    score = boosted_aipw.MeanScore(0.0, 2.0, 0.01, 20.0, 1.0, cut, 0.0)
-    assert (boosted_aipw._reason(fit, fit, seen, score, 0.02) == "") is shown
+@pytest.mark.parametrize(("tail", "times"), [(2.6, 0.0), (2.8, 4.0), (9.0, 4.0)])
+def test_a_sum_of_an_outermost_bin_beyond_chance_adds_four_times_its_bias(tail: float, times: float) -> None:
+    fit: Any = SimpleNamespace(design=SimpleNamespace(names=["y", "a", "x", "z", "w"]))
+    seen = Checked(FitCheck(0.0, 0.01, 0.5, 0.5, tail), 1e-4, 1e-4, tail_bias=0.002)
+    assert boosted_aipw._tail_error(fit, seen) == pytest.approx(times * 0.002)
+
+
+def test_an_interval_that_a_missed_tail_widens_holds_the_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    added: list[float] = []
+    tail_error = boosted_aipw._tail_error
+    monkeypatch.setattr(boosted_aipw, "_tail_error", lambda *seen: added.append(tail_error(*seen)) or added[-1])
+    results = [ask(drawn(20_000, "wave", seed), dpc.ApproxDP(1, 1e-6), seed) for seed in range(24)]
+    wider = [one for one, tail in zip(results, added, strict=True) if tail > 0]
+    shown = [one for one in wider if one.interval is not None]
+    assert len(shown) >= 2 and all(one.interval[0] < EFFECT < one.interval[1] for one in shown)
+    for one, tail in zip(results, added, strict=True):
+        others = one.standard_error**2 - tail**2
+        assert tail**2 <= 4 * others or one.interval is None
 
 
 def with_overlap(steep: float, seed: int) -> Any:

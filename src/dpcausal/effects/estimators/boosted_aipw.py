@@ -94,10 +94,11 @@ LADDER = (
 along the last ones that can be afforded."""
 AFFORDED = 0.8
 """The error of the correction if both models fit is at most so many times that of the mean score, by public numbers."""
-TAILS, FAR, SMALL_TAIL, FEW_CUT = (2.4, 0.1), 1.0, (0.04, 0.12), 0.001
+TAILS, OF_TAIL, MOST_TAIL, MOSTLY = (2.4, 0.1), 4.0, 2.0, 0.95
 """Outcomes in the outermost bins are fitted if no sum of residuals is farther from 0 than so many deviations, and so
-many more for each column; or if the bias that it shows is at most such a share of the standard error: the second one if
-the sum is no more than ``FAR`` deviations farther and no larger share of the scores is cut.  All are measured."""
+many more for each column.  If not, so many times the bias that it shows is an error of its own.  There is no interval
+if that is more than so many times the others, or a smaller share of the records has a probability inside its limits,
+as where overlap is weak the tails of outcome and treatment meet.  All are measured."""
 CUT = (
     "{beyond:.1%} of the scores are extreme and cut, too many for an interval: the outcome is too skewed or too rare. "
     "Method 'aipw' allows for it, 'stratified' for an outcome of two levels"
@@ -329,7 +330,12 @@ def dictionary(fit: Fit, models: Models) -> Dictionary:
     return affordable
 
 
-def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, error: float) -> str:
+def _tail_error(fit: Fit, checked: Checked) -> float:
+    farthest = TAILS[0] + TAILS[1] * (len(fit.design.names) - FIRST)
+    return OF_TAIL * checked.tail_bias if checked.check.tail > farthest else 0.0
+
+
+def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, missed_tail: bool) -> str:
     signal = fit.moments.signal_to_noise
     if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE, models.least):
         return overlap
@@ -337,9 +343,7 @@ def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, error:
         return WEAK.format(signal=signal)
     if score.clearly_beyond > MOST_BEYOND:
         return CUT.format(beyond=score.beyond)
-    beyond = checked.check.tail - TAILS[0] - TAILS[1] * (len(fit.design.names) - FIRST)
-    small = SMALL_TAIL[beyond <= FAR and score.beyond <= FEW_CUT] * error
-    if saturated(models) or (beyond > 0 and checked.tail_bias > small):
+    if saturated(models) or missed_tail:
         return TAIL
     unclear = checked.rejected and checked.check.correction**2 < 4 * checked.null
     return BENT if unclear or checked.check.outcome_pvalue < MISSES else ""
@@ -361,8 +365,10 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
     own = score.spread**2 / fit.count + score.noise**2 + score.taken**2
     own += score.limited(models.effect_noise) ** 2 + models.left_of_levels(fit.count, fit.chance) ** 2
-    error = math.hypot(math.sqrt(own + checked.variance), left, finest)
-    reach, reason = normal_reach(question.coverage), _reason(fit, models, checked, score, error)
+    error, tail = math.hypot(math.sqrt(own + checked.variance), left, finest), _tail_error(fit, checked)
+    missed_tail = tail > (MOST_TAIL * error if score.inside > MOSTLY else 0.0)
+    reason = _reason(fit, models, checked, score, missed_tail)
+    reach, error = normal_reach(question.coverage), math.hypot(error, tail)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(
         estimand="ate-winsorized", cut=score.cut, estimate=estimate, interval=ends, interval_reason=reason,
