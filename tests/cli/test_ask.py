@@ -57,12 +57,38 @@ def test_an_effect_a_test_and_a_regression_are_asked_of_what_holds_them() -> Non
     Path("m.json").write_text(dpc.moments(table, ["y", "x"], loss=dpc.ApproxDP(4, 1e-6)).to_json())
     code, text = run("ask", "r.json", "ci-test", "--x", "a", "--y", "b", "--given", "c")
     assert code == 0 and "a and b are associated given c" in text
-    code, text = run("ask", "m.json", "regression", "--outcome", "y", "--regressors", "x")
-    assert code == 0 and "x" in text
+    code, text = run("ask", "m.json", "regression", "--outcome", "y", "--regressors", "x", "--errors", "homoscedastic",
+                     "--json")  # fmt: skip
+    assert code == 0 and json.loads(text)["coefficients"][0]["interval"][0] < 3
+    code, text = run("ask", "m.json", "correlation", "--x", "x", "--y", "y", "--json")
+    assert code == 0 and abs(json.loads(text)["coefficients"][0]["estimate"] - 3 / 10**0.5) < 0.05
+
+
+@pytest.mark.usefixtures("saved")
+def test_an_effect_of_a_trial_is_asked_without_confounders_by_its_own_word() -> None:
+    words = "ask", "r.json", "effect", "--treatment", "a", "--outcome", "b"
+    code, text = run(*words, "--trial", "--json")
+    assert code == 0 and abs(json.loads(text)["estimate"] - 0.7) < 0.1
+
+
+def test_instruments_and_mediators_are_asked_of_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    z, u, e = np.random.default_rng(3).normal(size=(3, 20_000))
+    x = z + u + e
+    table = dpc.Table({"y": 0.5 * x + u, "x": x, "z": z}, dpc.Schema({name: dpc.Bounded(-12, 12) for name in "yxz"}),
+                      dpc.Ledger.in_memory(dpc.ApproxDP(4, 1e-6)))  # fmt: skip
+    Path("m.json").write_text(dpc.moments(table, ["y", "x", "z"], loss=dpc.ApproxDP(4, 1e-6)).to_json())
+    code, text = run("ask", "m.json", "iv", "--outcome", "y", "--treatment", "x", "--instruments", "z", "--json")
+    assert code == 0 and abs(json.loads(text)["coefficients"][0]["estimate"] - 0.5) < 0.05
+    code, text = run("ask", "m.json", "mediation", "--outcome", "y", "--treatment", "z", "--mediator", "x", "--json")
+    assert code == 0 and abs(json.loads(text)["coefficients"][2]["estimate"] - 0.5) < 0.05
 
 
 WRONG = (
-    (("r.json", "regression"), "choice"), (("r.json", "effect"), "missing-argument"),
+    (("r.json", "regression"), "choice"), (("r.json", "effect", "--trial"), "missing-argument"),
+    (("r.json", "effect", "--treatment", "a", "--outcome", "b"), "adjust-or-trial"),
+    (("r.json", "effect", "--treatment", "a", "--outcome", "b", "--adjust", "c", "--trial"), "adjust-or-trial"),
+    (("r.json", "discover", "--trial"), "misplaced-option"),
     (("r.json", "ci-test", "--y", "a"), "missing-argument"),
     (("r.json", "discover", "--treatment", "a"), "misplaced-option"), (("none.json", "discover"), "no-file"),
     (("s.toml", "discover"), ""), (("r.json", "discover", "--knowledge", "s.toml"), "knowledge"),

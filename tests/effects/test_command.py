@@ -48,7 +48,7 @@ def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
         assert part in answered.stdout
     assert Path("forest.png").stat().st_size > 1_000
     again = dpc.Release.from_json(Path("trial.json").read_text())
-    found = again.effect(treatment="arm", outcome="score", treated="control")  # type: ignore[attr-defined]
+    found = again.effect(treatment="arm", outcome="score", adjust=[], treated="control")  # type: ignore[attr-defined]
     assert found.estimate == pytest.approx(-1.5, abs=0.3)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpcausal.cli.program import app
-from dpcausal.cli.shared import JsonOption, echo, exit_codes, names_in
+from dpcausal.cli.shared import ADJUST_OR_TRIAL, JsonOption, echo, exit_codes, names_in
 from dpcausal.data.toml_text import text_of, toml_in
 from dpcausal.errors import ParameterError
 
@@ -22,30 +22,36 @@ KnowledgeOption = Annotated[
 ]
 
 QUESTIONS = {
-    "discover": "discover", "ci-test": "ci_test", "effect": "effect", "regression": "ols", "did": "did",
-    "discontinuity": "discontinuity",
+    "discover": "discover", "ci-test": "ci_test", "effect": "effect", "regression": "ols", "iv": "iv",
+    "mediation": "mediation", "correlation": "partial", "did": "did", "discontinuity": "discontinuity",
 }  # fmt: skip
 """What a release can answer, and the method that does."""
 
-NEEDED = {"ci-test": ("x", "y"), "effect": ("treatment", "outcome"), "regression": ("outcome", "regressors")}
+Column = Annotated[str | None, typer.Option(help="A column.")]
+Columns = Annotated[list[str] | None, typer.Option(help="Columns, as a,b; repeatable.")]
+LISTS = "given", "adjust", "regressors", "instruments"
 
 
 @app.command("ask")
 def ask_command(
     release: Annotated[Path, typer.Argument(help="A file of --save-release.")],
-    question: Annotated[str, typer.Argument(help="discover, ci-test, effect, regression, did or discontinuity.")],
+    question: Annotated[str, typer.Argument(help=", ".join(QUESTIONS))],
     alpha: Annotated[float | None, typer.Option(help="Significance level. Of discover and ci-test.")] = None,
-    x: Annotated[str | None, typer.Option("--x", help="A column. Of ci-test.")] = None,
-    y: Annotated[str | None, typer.Option("--y", help="A column. Of ci-test.")] = None,
-    given: Annotated[list[str] | None, typer.Option(help="Columns, as a,b; repeatable. Of ci-test.")] = None,
+    x: Annotated[str | None, typer.Option("--x", help="A column. Of ci-test and correlation.")] = None,
+    y: Annotated[str | None, typer.Option("--y", help="A column. Of ci-test and correlation.")] = None,
+    given: Columns = None,
     max_order: Annotated[int | None, typer.Option(help="Largest conditioning set. Of discover.")] = None,
     search: Annotated[str | None, typer.Option(help="score or pc. Of discover.")] = None,
     knowledge: KnowledgeOption = None,
-    treatment: Annotated[str | None, typer.Option(help="A column. Of effect.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="A column. Of effect and regression.")] = None,
-    adjust: Annotated[list[str] | None, typer.Option(help="Columns, as a,b; repeatable. Of effect.")] = None,
+    treatment: Column = None,
+    outcome: Column = None,
+    adjust: Annotated[list[str] | None, typer.Option(help="Confounders, as a,b; repeatable. Of effect.")] = None,
+    trial: Annotated[bool, typer.Option("--trial", help="Treatment was randomised. Of effect.")] = False,
     groups: Annotated[str | None, typer.Option(help="A column. Of effect.")] = None,
-    regressors: Annotated[list[str] | None, typer.Option(help="Columns, as a,b; repeatable. Of regression.")] = None,
+    regressors: Columns = None,
+    instruments: Columns = None,
+    mediator: Column = None,
+    errors: Annotated[str | None, typer.Option(help="homoscedastic, normal or symmetric: what is assumed.")] = None,
     coverage: Annotated[float | None, typer.Option(help="Of the intervals. Of all but discover.")] = None,
     control: Annotated[str | None, typer.Option(help="never or not-yet, of did; a category, of effect.")] = None,
     bandwidth: Annotated[float | None, typer.Option(help="How far records count. Of discontinuity.")] = None,
@@ -58,8 +64,13 @@ def ask_command(
     with exit_codes():
         for name in ("release", "question", "as_json"):
             stated.pop(name)
-        for name in ("given", "adjust", "regressors"):
-            if name in stated:
+        if question == "effect" and trial == bool(adjust):
+            raise ParameterError(ADJUST_OR_TRIAL, argument="adjust", rule="adjust-or-trial")
+        if question == "effect" or not trial:
+            del stated["trial"]
+        stated |= {"adjust": []} if trial and question == "effect" else {}
+        for name in LISTS:
+            if stated.get(name):
                 stated[name] = names_in(f"--{name}", stated[name])
         if knowledge is not None:
             stated["knowledge"] = knowledge_in(knowledge)
@@ -80,18 +91,21 @@ def knowledge_in(path: Path) -> Knowledge:
 
 
 def _analysis(release: Release, question: str, given: dict[str, Any]) -> Any:
-    analysis = getattr(release, QUESTIONS.get(question, ""), None)
-    if analysis is None:
-        known = [name for name, method in QUESTIONS.items() if hasattr(release, method)]
+    from dpcausal.discovery.methods import READERS
+
+    without_graph = set() if type(release.as_graph_release()) in READERS else {"discover", "ci-test"}
+    known = [name for name, method in QUESTIONS.items() if name not in without_graph and hasattr(release, method)]
+    if question not in known:
         text = f"this release ({release.kind}) can answer: {', '.join(known)}"
         raise ParameterError(text, argument="question", rule="choice", value=question)
+    analysis = getattr(release, QUESTIONS[question])
     parameters = inspect.signature(analysis).parameters
     if not any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
         for name in given:
             if name not in parameters:
                 text = f"--{name.replace('_', '-')} does not go with {question}"
                 raise ParameterError(text, argument=name, rule="misplaced-option", value=given[name])
-    for name in NEEDED.get(question, ()):
-        if name not in given:
+    for name, one in parameters.items():
+        if one.default is one.empty and one.kind is not one.VAR_KEYWORD and name not in given:
             raise ParameterError(f"{question} needs --{name}", argument=name, rule="missing-argument")
     return analysis(**given)

@@ -314,7 +314,9 @@ class Interview:
             if wrong is None and least <= len(names) <= most:
                 return names
             missing = "" if not wrong else f"There is no declared column {wrong!r}{nearest(wrong, columns)}"
-            echo(f"      {missing or 'Another number of columns is needed.'}")
+            count = f"at most {most}" if len(names) > most else f"at least {max(least, 1)}"
+            number = f"Name {count} of the columns, as a,b" + (f", or {none}." if none else ".")
+            echo(f"      {missing or number}")
 
     def _summary(self) -> None:
         echo(f"\n{self.text()}")

@@ -13,7 +13,6 @@ import typer
 from dpcausal.cli.program import ledger_app
 from dpcausal.cli.shared import (
     DeltaOption,
-    EpsilonOption,
     JsonOption,
     LargeOption,
     RhoOption,
@@ -36,13 +35,14 @@ AnalystOption = Annotated[list[str] | None, typer.Option(
     "--analyst", help="Part of an analyst, as anna=0.5; repeatable. Others then cannot spend.",
 )]  # fmt: skip
 LedgerArgument = Annotated[str, typer.Argument(help="A ledger: a file, or postgresql://host/database?ledger=name.")]
+TotalOption = Annotated[float | None, typer.Option("--epsilon", parser=amount, help="Total budget, as 2 or 1/3.")]
 BAR = 20
 
 
 @ledger_app.command("create")
 def ledger_create(
     path: Annotated[str, typer.Argument(help="A new file, or postgresql://host/database?ledger=name.")],
-    epsilon: EpsilonOption = None,
+    epsilon: TotalOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
     person: PersonOption = None,
@@ -219,7 +219,7 @@ def ledger_verify(
 def ledger_renew(
     path: LedgerArgument,
     reason: Annotated[str, typer.Option(help="Why, for the record: never because of a result.")],
-    epsilon: EpsilonOption = None,
+    epsilon: TotalOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
     accept_large_epsilon: LargeOption = False,

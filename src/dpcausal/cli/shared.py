@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 BAD_INPUT, REFUSED, DAMAGED = 2, 3, 4
 
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML file with the public bounds of each column.")]
+ADJUST_OR_TRIAL = "give --adjust COLUMN (confounders), or --trial if treatment was randomised"
+
 DATA = (
     "CSV or TSV with a header; Parquet, a folder or a pattern of it; Stata, SAS, SPSS; duckdb:///file.db?table=t; "
     "spark:local[2]?path=folder."
@@ -82,7 +84,9 @@ def exit_codes() -> Iterator[None]:
             _fail(error, DAMAGED)
         except DpCausalError as error:
             _fail(error, BAD_INPUT)
-        except OSError as error:  # a closed pipe, a full disk
+        except BrokenPipeError:  # whoever reads has stopped
+            raise typer.Exit(BAD_INPUT) from None
+        except OSError as error:  # a full disk
             text = f"the system refused: {error.strerror or type(error).__name__}"
             _fail(DpCausalError(text, rule="system"), BAD_INPUT)
         finally:
@@ -176,6 +180,7 @@ class Call:
     ledger: Ledger
     as_json: bool
     details: bool = False
+    stored: bool = True
     plot: Path | None = None
     save_release: Path | None = None
 
@@ -200,7 +205,8 @@ class Call:
             print_json(result.to_dict() | {"remaining": vars(self.ledger.remaining), "ledger_head": self.ledger.head})
             return
         printed = result.details() if self.details else str(result)
-        text = f"{printed}\nLeft of the budget: {self.ledger.remaining}."
+        again = "" if self.stored else "\nThis result is not stored. With --name NAME the same command is free later."
+        text = f"{printed}\nLeft of the budget: {self.ledger.remaining}.{again}"
         if sys.stdout.isatty():
             from rich.console import Console
             from rich.panel import Panel

@@ -15,6 +15,7 @@ from dpcausal.cli.ask import KnowledgeOption, knowledge_in
 from dpcausal.cli.options import build_method, described, method_parameters, methods_of, parameter, with_parameters
 from dpcausal.cli.program import register
 from dpcausal.cli.shared import (
+    ADJUST_OR_TRIAL,
     DATA,
     Call,
     DataArgument,
@@ -175,8 +176,7 @@ def _graph(given: dict[str, Any]) -> None:
 
 def _trial(given: dict[str, Any]) -> None:
     if bool(given["adjust"]) == given.pop("trial"):
-        text = "give --adjust COLUMN (confounders), or --trial if treatment was randomised"
-        raise ParameterError(text, argument="adjust", rule="adjust-or-trial")
+        raise ParameterError(ADJUST_OR_TRIAL, argument="adjust", rule="adjust-or-trial")
     given["adjust"] = given["adjust"] or []
 
 
@@ -306,7 +306,7 @@ def _run(
     task.convert(given)
     extra: dict[str, Any] = {one: given.pop(one) for one in ("redraws", "format", "placebo") if one in given}
     with Ledger.open(given.pop("ledger")) as ledger:
-        call = Call(ledger, as_json, details, **files)
+        call = Call(ledger, as_json, details, bool(name), **files)
         subject = (_panel if task.panel else _table)(given, ledger, name)
         given |= {"start": extra["placebo"] or None} if task.panel else {}
         call.show(*_with_stability(function(subject, **given, **settings), extra, call))

@@ -93,10 +93,12 @@ def check_named(declared: Iterable[str], header: Sequence[str]) -> None:
     if absent is None:
         return
     present = ", ".join(repr(name) for name in names if name in header) or "none"
+    alone = "one column. Is its separator a semicolon or a tab?"
     raise SchemaError(
-        f"column {absent!r} of the schema is not in the frame, which has {len(header)} columns. Of the schema it has: "
-        f"{present}. Check case and blanks. A text file needs a header; unless it has commas and UTF-8, declare its "
-        "separator and encoding under [data] of a study"
+        f"column {absent!r} of the schema is not in the frame, which has "
+        f"{alone if len(header) == 1 else f'{len(header)} columns.'} Of the schema it has: {present}. Check case and "
+        "blanks. A text file needs a header; unless it has commas and UTF-8, declare its separator and encoding under "
+        "[data] of a study"
     )
 
 

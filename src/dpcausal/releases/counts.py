@@ -69,7 +69,7 @@ class NoisyTable(Release):
         order = (place[x], place[y], *(place[z] for z in given))
         return values.transpose(order).reshape(self.sizes[x], self.sizes[y], -1)
 
-    def effect(self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), **options: Any) -> Any:
+    def effect(self, *, treatment: str, outcome: str, adjust: Sequence[str], **options: Any) -> Any:
         """Return the effect of one column on another of two levels, others adjusted for: free, however often. As
         ``NoisyCells.effect``; levels go by their codes, 0 first."""
         return estimate_release(self, treatment=treatment, outcome=outcome, adjust=adjust, **options)

@@ -157,6 +157,8 @@ class StudyPlan(TextResult):
         elif any(one.caveats for one in self.questions):
             lines.append(f"Assumptions of each method: dpcausal plan {path} --verbose")
         new = " --new-ledger" if self.missing_ledger else ""
+        if any(one.state == CANNOT for one in self.questions):
+            return "\n".join([*lines, f"Next: change the questions that cannot be asked, then dpcausal plan {path}"])
         return "\n".join([*lines, f"Next: dpcausal {'report' if self.done else 'run'} {path}{new}"])
 
     def _table(self, verbose: bool) -> list[str]:

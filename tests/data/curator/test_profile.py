@@ -226,6 +226,13 @@ def test_undeclared_categories_are_named_with_their_share_and_ids_with_their_num
     assert not schema.check({"sex": sexes, "patient_id": np.arange(100)}).persons
 
 
+def test_values_that_count_as_other_are_neither_missing_nor_noted_unless_they_look_like_a_level() -> None:
+    schema = dpc.Schema({"town": dpc.Levels(["Bonn", "else"], other="else")})
+    found = schema.check({"town": np.array(["Bonn", "Ulm"] * 50)})
+    assert (found.columns[0].substituted, found.notes) == (0.5, ())
+    assert any("bonn" in note for note in schema.check({"town": np.array(["Bonn", "bonn"] * 50)}).notes)
+
+
 @pytest.mark.parametrize("others", [["a1 "], ["A1"], ["01", "1.0"], ["e\u0301"]], ids=["blank", "case", "0", "NFD"])
 def test_ids_of_one_person_in_several_spellings_are_noted(others: list[str]) -> None:
     ids = np.array(["a1", "b2", "1", "\u00e9", *others] * 5)

@@ -45,7 +45,8 @@ MUCH_MISSING, MUCH_OUTSIDE = 0.05, 0.01
 """Shares from which on a column is worth a look."""
 
 LIKE_ID = re.compile(
-    r"(?i)(.*[_ .-])?(p?id|uu?id|mrn|person|patient|subject|participant|respondent|client|student|user|household)"
+    r"(?i)(.*[_ .-])?(p?id|uu?id|mrn|seqn|ssn|ident|case|person|patient|subject|participant|respondent|client|student|"
+    r"user|household)"
     r"([_ .-]?(id|no|nr))?"
 )
 
@@ -100,9 +101,9 @@ class SchemaCheck:
         """Return the shares as text, stamped in its first line."""
         width = max(len("column"), *(len(one.name) for one in self.columns))
         wide = min(max(len("declared"), *(len(_declared(one.declared)) for one in self.columns)), 30)
-        head = f"{'column':<{width}}  {'declared':<{wide}}  {'missing':>8}  {'below':>8}  {'above':>8}  note"
+        head = f"{'column':<{width}}  {'declared':<{wide}}  {'missing or other':>16}  {'below':>8}  {'above':>8}  note"
         lines = [
-            f"{one.name:<{width}}  {_declared(one.declared)[:wide]:<{wide}}  {_percent(one.substituted):>8}  "
+            f"{one.name:<{width}}  {_declared(one.declared)[:wide]:<{wide}}  {_percent(one.substituted):>16}  "
             f"{_percent(one.below):>8}  {_percent(one.above):>8}  {'LOOK' if one.notes else 'ok'}"
             for one in self.columns
         ]
@@ -221,7 +222,8 @@ def _undeclared(values: Sequence[object], rows: int, column: Levels) -> tuple[st
         del counts[text], counts[f"{text}.0"]  # a float column holds 9 as 9.0
     named = [f"{value!r} in {_percent(count / rows)}" for value, count in counts.most_common(MOST_NAMED)]
     more = f" and {len(counts) - MOST_NAMED} others" if len(counts) > MOST_NAMED else ""
-    notes = [f"values that are not declared, by share of the rows: {', '.join(named)}{more}"] if named else []
+    alone = column.other is None and named
+    notes = [f"values that are not declared, by share of the rows: {', '.join(named)}{more}"] if alone else []
     if spellings := likely_spellings([value for value, _ in counts.most_common(20)], column.labels):
         notes.append(f"some values look like other spellings of levels: {spellings_line(spellings)}")
     return tuple(notes)
@@ -251,7 +253,7 @@ def _notes_of_levels(codes: NDArray[np.int64], column: Levels, absent: float) ->
         (_lacking(absent), absent >= MUCH_MISSING and column.other is None),
         ("most of its values are no declared level: a number is declared Bounded(lower, upper)", absent > 0.5),
         (f"levels that never occur: {', '.join(map(repr, never))}; are they spelled differently?", bool(never)),
-        ("it is constant, and says nothing", distinct.size == 1),
+        ("it is constant, and says nothing", distinct.size == 1 and (column.other is None or not absent)),
         (f"levels look like spellings of one: leave one out of levels, and add {spellings_line(twins)}", bool(twins)),
     )  # fmt: skip
     return tuple(note for note, holds in notes if holds)

@@ -146,7 +146,7 @@ def cells(
     >>> y = 4.0 + arm + 3 * np.sin(np.arange(4000))
     >>> table = dpc.Table({"arm": arm, "y": y}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     >>> released = dpc.cells(table, by=["arm"], values=["y"], loss=dpc.PureDP(1))
-    >>> found = released.effect(treatment="arm", outcome="y")
+    >>> found = released.effect(treatment="arm", outcome="y", adjust=[])
     >>> abs(found.estimate - 1) < 0.2, found.interval[0] < found.estimate < found.interval[1]
     (True, True)
     """

@@ -103,7 +103,7 @@ def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: o
         if level is None and len(levels) != 2:
             some = f"{', '.join(levels[:8])}{', ...' if len(levels) > 8 else ''}"
             two = f"{treatment!r} has {len(levels)} levels: {some}"
-            hint = "name two of them as treated and control"
+            hint = "name two of them as treated and control; the slope of a number is one of moments"
             raise ParameterError(two, argument=what, rule="two-levels", value=level, hint=hint)
         text = level_text(level, levels)
         if level is not None and text is None:
@@ -200,7 +200,7 @@ class NoisyCells(Release):
 
     @with_signature_errors
     def effect(
-        self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), groups: str | None = None,
+        self, *, treatment: str, outcome: str, adjust: Sequence[str], groups: str | None = None,
         estimand: str = "ate", treated: object = None, control: object = None, coverage: float = 0.95,
         event: object = None,
     ) -> Effect:  # fmt: skip
