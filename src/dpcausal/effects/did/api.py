@@ -178,7 +178,8 @@ def did(
     coverage : float
         Of the intervals, from 0.5 to 0.999.
     never : list of levels, optional
-        Levels of ``cohort`` that mean never treated, where that is not one level that is no period.
+        Levels of ``cohort`` that mean never treated.  By default the one that is a word, as
+        ``"never"``; name a number, as 0.
     cluster : str, optional
         A column that names each person's cluster, as of ``effect``, such as the state: the mean effect and the event
         study then have intervals by clusters, other answers none.
