@@ -151,7 +151,7 @@ class Direction(Result):
         if self.favoured is None or self.p_sign is None:
             return ""
         p = "below .001" if self.p_sign < 0.001 else f"{self.p_sign:.3f}"
-        return f"leans to {self.favoured} as the cause (coins: p {p})"
+        return f"leans to {self.favoured} as the cause (sign test: p {p})"
 
     def headline(self) -> list[str]:
         first, second = self.columns

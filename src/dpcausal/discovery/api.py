@@ -138,7 +138,7 @@ def discover_again(
 
 
 PLAIN = {
-    "moments": "a linear link alone is seen, by second moments of rows that were shortened where they are extreme",
+    "moments": "a linear link alone is seen, by second moments of rows that are winsorised where they are extreme",
     "table": "links of all kinds in the strata together are seen, between columns cut into their levels",
     "contrasts": "links in the strata together are seen, and none where counts of that many columns were not released",
     "whitened": "links of one direction in the mean over strata are seen, by rows of less weight where levels are rare",

@@ -16,7 +16,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.corner_counts import Value, arms_of, level_text, levels_of, value_of
-from dpcausal.effects.result import Effect
+from dpcausal.effects.result import CLEAR_MISSING, Effect
 from dpcausal.errors import ParameterError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss
@@ -37,7 +37,7 @@ COMPLETE = (
     "in some strata, it is for the complete records; Stratified(population='observed') estimates it for all records "
     "with treatment and confounders"
 )
-LEAST_COUNTED, MOSTLY_COUNTED, CLEAR_MISSING = 0.05, 0.95, 3.0
+LEAST_COUNTED, MOSTLY_COUNTED = 0.05, 0.95
 FEW_COUNT = (
     "hardly any record counts: most have a missing value of the call, or hold levels, weights or numbers that are "
     "not as declared; schema.check(frame) shows the curator which, before anything is paid"

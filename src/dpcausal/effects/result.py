@@ -30,6 +30,8 @@ NEARLY_ALL, MOSTLY = 0.99, 0.95
 probabilities of treatment if fewer records are inside the limits."""
 STRATA, LIMITS = ("stratified", "trial"), ("aipw", "boosted-aipw")
 """Methods that leave out strata with too few of an arm, and those that limit the probability of treatment."""
+ROUNDS_TO_ALL, CLEAR_MISSING = 0.995, 3.0
+"""A larger share of the records is printed as 100 %.  Records are missing if so many deviations of the noise are."""
 DARK, LIGHT, NORMAL_95 = "#1f4e79", "#c07020", 1.96
 
 
@@ -101,7 +103,7 @@ class Effect(Result):
     treated, control : str
         The levels that are compared.
     estimand : str
-        ``"ate"``, everybody's mean effect; ``"att"``, that of the treated; ``"slope"``, one unit more along a line;
+        ``"ate"``, everybody's mean effect; ``"att"``, that of the treated; ``"slope"``, of a linear model;
         ``"ate-winsorized"``, everybody's on outcomes that are winsorised far from their line; ``"overlap"``, weighed by
         e(1 − e), e the probability of treatment.
     adjusted_for : tuple of str
@@ -209,15 +211,13 @@ class Effect(Result):
         who = f"{self.n:,} {self.guarantee.records}" if not self.guarantee.subgroup else (
             f"{self.guarantee.records} with {self.guarantee.subgroup}")  # fmt: skip
         share = self.share_supported if self.is_partly_supported and self.method in STRATA else 1.0
-        share *= self.share_counted or 0.0 if self.missing_text else 1.0
+        share *= self.share_counted or 0.0 if self._lacks_records else 1.0
         if share < 1:
             who = f"about {percent_text(share)} of {who}"
-        elif self.share_counted is not None:
-            who = f"all {who}"
         if self.population == "imputed":
             who += ", missing values imputed"
         whom = {
-            "att": ", among the treated", "slope": ", along a line", "overlap": ", in the overlap population",
+            "att": ", among the treated", "slope": ", in a linear model", "overlap": ", in the overlap population",
             "ate-winsorized": ", with winsorised outcomes",
         }.get(self.estimand, "")  # fmt: skip
         arms = self.mean_treated is not None and self.mean_control is not None
@@ -248,6 +248,13 @@ class Effect(Result):
         treatment of more than 5 %."""
         least = NEARLY_ALL if self.method == "stratified" else MOSTLY
         return self.estimate is not None and self.share_supported < least
+
+    @property
+    def _lacks_records(self) -> bool:
+        if self.share_counted is None or self.share_counted >= ROUNDS_TO_ALL:
+            return False
+        noise = getattr(self.release, "count_deviation", 0.0)
+        return bool(self.missing_text) or self.n * (1 - self.share_counted) > CLEAR_MISSING * noise
 
     @property
     def missing_text(self) -> str:

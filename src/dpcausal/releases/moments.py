@@ -41,7 +41,7 @@ class NoisyMoments(Release):
         if self.squared is None:
             return ""
         return (
-            "Tests undo the shortening of rows as if columns were normal: of independent log-normal ones up to 0.05 "
+            "Tests undo the winsorising of rows as if columns were normal: of independent log-normal ones up to 0.05 "
             "were joined at nominal 0.01; take logarithms of skewed columns."
         )
 

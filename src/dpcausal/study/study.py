@@ -35,7 +35,7 @@ from dpcausal.privacy.storage.place import ledger_exists, refuse_lost
 from dpcausal.privacy.storage.postgres import Address
 from dpcausal.privacy.unpicklable import Uncopyable
 from dpcausal.study import tasks
-from dpcausal.study.report.findings import ReportInputs
+from dpcausal.study.report.inputs import ReportInputs
 from dpcausal.study.report.write_report import write_report
 from dpcausal.study.status import (
     ANSWERED,

@@ -60,13 +60,8 @@ class Estimate(NamedTuple):
 
 def estimate_of(answer: Any) -> Estimate | None:
     """Return the effect that an answer is about; ``None`` if it is about none."""
-    if isinstance(answer, (Effect, Discontinuity)):
+    if isinstance(answer, (Effect, Discontinuity, GroupTimeEffects)):
         return Estimate(answer.estimate, answer.interval, answer.coverage, answer.interval_reason)
-    if isinstance(answer, GroupTimeEffects):
-        att = answer.att
-        if att is None:
-            return Estimate(None, None, answer.coverage, "no result")
-        return Estimate(att.estimate, att.interval, answer.coverage, "the released numbers leave it open")
     if not isinstance(answer, SyntheticControl):
         return None
     return Estimate(answer.att, answer.interval, answer.coverage, answer.interval_reason)
@@ -222,7 +217,8 @@ class Wording:
             return ""
         half, ratio = (interval[1] - interval[0]) / 2, math.sqrt(max(1 - (noise / error) ** 2, 0.0))
         whole, rest = (self.amount(answer, one, (-one, one)) for one in (half, ratio * half))
-        how = "A larger ε or fewer strata make it narrower."
+        by_strata = getattr(answer, "method", "") in STRATA
+        how = f"A larger ε {'or fewer strata make' if by_strata else 'makes'} it narrower."
         if ratio < LEAST_SAMPLING:
             return f"Almost all of the interval (±{whole}) is privacy noise. {how}"
         return f"Most of the interval (±{whole}) is privacy noise: without it, about ±{rest}. {how}"

@@ -233,7 +233,9 @@ def test_skewed_paths_whose_means_shortening_moves_get_no_interval() -> None:
     y, g = made(16_000)
     jumps = np.exp(np.random.default_rng(2).normal(size=y.shape)) * (1 + (np.arange(1, 7) >= g[:, None]))
     found = asked(frame(np.clip(y + 2 * jumps - 2, -12, 12), g))
-    assert found.att.interval is None and found.pretrend is None and any("shortened" in note for note in found.notes)
+    assert found.att.interval is None and found.pretrend is None and found.release.shortened
+    assert found.interval is None and any(note.endswith(found.interval_reason) for note in found.notes)
+    assert (found.estimate, found.standard_error) == (found.att.estimate, found.att.standard_error)
 
 
 @pytest.mark.parametrize("law", ["a yes of 5 %", "a yes that persists", "Laplace"])

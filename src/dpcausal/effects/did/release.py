@@ -49,12 +49,12 @@ MOST_BIAS = 2.5
 LINE = 0.8
 """Of the level of the test before treatment the trend has four fifths: what most often goes wrong is one."""
 
-LOST = ": if a missing value is what says never treated, declare Levels([...], other='never')"
-EXTREME = "changes so much that shortening biases its few persons' means: use more persons or a larger loss"
+LOST = ": if a missing value means never treated, declare Levels([...], other='never')"
+EXTREME = "changes so much that winsorising biases its few persons' means: use more persons or a larger loss"
 NOT_YET = "the release asked again with control='not-yet' compares with those treated later, free"
-CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
+CUT = "no intervals: too many outcome paths were winsorised, more than of normal ones, and skewed means may be biased"
 ALONE = "no intervals: no cohort has two persons, of whom a variance could be taken"
-LONG = "no intervals: some persons' steps are so long that means of so few persons may be skewed"
+LONG = "no intervals: some persons' changes are so large that means of so few persons may be skewed"
 
 
 @storable("NoisyPaths")

@@ -60,6 +60,8 @@ class GroupTimeEffects(Result):
         ``"never"`` or ``"not-yet"``.
     att : PathEffect or None
         The mean effect over cohorts and treated periods, by persons; ``None``: see ``notes``.
+    estimate, interval, interval_reason, standard_error, noise_error
+        Those of ``att``.
     event_study : tuple of PathEffect
         By periods since treatment began; the period before it is 0 and left out.
     by_cohort : tuple of PathEffect
@@ -114,6 +116,35 @@ class GroupTimeEffects(Result):
     cluster: str = ""
     clusters: float | None = None
 
+    @property
+    def estimate(self) -> float | None:
+        """That of ``att``."""
+        return None if self.att is None else self.att.estimate
+
+    @property
+    def interval(self) -> Interval | None:
+        """That of ``att``."""
+        return None if self.att is None else self.att.interval
+
+    @property
+    def standard_error(self) -> float | None:
+        """That of ``att``."""
+        return None if self.att is None else self.att.standard_error
+
+    @property
+    def noise_error(self) -> float | None:
+        """That of ``att``."""
+        return None if self.att is None else self.att.noise_error
+
+    @property
+    def interval_reason(self) -> str:
+        """Why the mean effect has no interval; empty if it has one."""
+        if self.interval is not None or not self.notes:
+            return ""
+        whole = next((note for note in self.notes if note.startswith("no ")), self.notes[-1])
+        kind, _, reason = whole.partition(": ")
+        return reason if " interval" in kind else whole
+
     def by_clusters(self, cluster: str, control: str, variances: Sequence[ClusterVariance]) -> GroupTimeEffects:
         """Return the answer with intervals by clusters, of the mean effect and each event against one control."""
         whole = () if self.att is None else (self.att,)
@@ -161,7 +192,8 @@ class GroupTimeEffects(Result):
             ends = ci_text(one.interval, self.coverage)
             lines.append(f"  {name:{width}}  {signed_text(one.estimate, one.interval):>9}   {ends}")
         if self.pretrend is not None:
-            lines.append(f"Parallel trends before treatment: {p_text(self.pretrend)} (small: they are doubtful).")
+            lines.append(f"Parallel trends before treatment: {p_text(self.pretrend)} (a small p-value makes them "
+                         "doubtful).")  # fmt: skip
         if self.clusters is not None:
             lines.append(f"Inference by {self.cluster} (about {self.clusters:.0f} clusters).")
         return lines

@@ -88,14 +88,14 @@ WIDE = (
     "few rows at this loss cannot show whether the lines fit, so the interval is {:.2g} times as wide: more rows, a "
     "larger loss, or methods.Aipw(lines_only=True) if lines are known to fit"
 )
-CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
+CUT = "too many scores were winsorised, at {cut:.3g} times their scale, for an interval: the outcome is too skewed"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
 BLIND = (
-    "with so few rows at this loss a long tail of the outcome on one side, which moves the estimate, would not be "
-    "seen: more rows, a larger loss, or say methods.Aipw(light_tails=True) if lines leave none of the outcome"
+    "with so few rows at this loss noise would hide a long tail of the outcome on one side, which biases the estimate: "
+    "use more rows or a larger loss, or set methods.Aipw(light_tails=True) if the residuals have no such tail"
 )
 NONE = "no interval, unless there are 4,000 rows and bounds show that no outcome lies far from its line"
-RESTS = "intervals rely on what was said, that lines leave no long tail of the outcome on one side (light_tails=True)"
+RESTS = "intervals assume that the outcome's residuals have no long tail on one side, as you stated by light_tails=True"
 ALLOWS = (
     "extreme outcomes are winsorised at a cut that the result reports (ate-winsorized), unless the bounds show "
     "that none lies beyond; public numbers predict intervals {wide:.2g} times as wide as without "

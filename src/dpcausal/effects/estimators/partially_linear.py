@@ -47,21 +47,21 @@ FOR_SPREAD = LEAST_SIGNAL - 1
 """The spread about the line is released where so much is predicted: moments come out somewhat above that."""
 MOST_LENGTHS = 3.0
 """No answer where an arm lies farther out, in lengths that rows were shortened to: little of it counts then."""
-RARE = "one arm is so rare that all of it was shortened and little of it is left: more rows or a larger loss"
+RARE = "one arm is so rare that most of it was winsorised: use more rows or a larger loss"
 ONE_LAW = (
-    "the standard error supposes that the outcome's residuals have one distribution everywhere: a skew of one arm or "
-    "end alone moves the slope by more than it covers"
+    "the standard error assumes that the outcome's residuals have one distribution everywhere: a skew of one arm or "
+    "end alone biases the slope by more"
 )
 OTHER_REASONS = {
     SPREAD: (
-        "the spread and the skew of the outcome about the line may differ from place to place, and public numbers "
-        "predicted no interval if they had been released: more rows, a larger loss, fewer columns, or say "
+        "the variance and the skewness of the residuals may not be constant, and public numbers predicted no interval "
+        "if they had been released: use more rows, a larger loss or fewer columns, or set "
         "methods.PartiallyLinear(errors='symmetric') if there is no skew anywhere, errors='homoscedastic' if both are "
-        "the same everywhere"
+        "constant"
     ),
     BLIND: (
-        "with so few rows at this loss a skew that moves the slope would not be seen: more rows, a larger loss, or say "
-        "methods.PartiallyLinear(errors='normal') if the residuals are about normal"
+        "with so few rows at this loss noise would hide a skew that biases the slope: use more rows or a larger loss, "
+        "or set methods.PartiallyLinear(errors='normal') if the residuals are about normal"
     ),
 }
 

@@ -8,9 +8,10 @@ from dpcausal.effects.moments.released import ReleasedMoments
 from dpcausal.effects.result import Balance, Effect
 
 WEIGHTED = (
-    "one unit more along a line; where the effect differs, records whose treatment varies more, given what is adjusted "
-    "for, weigh more: that is everybody's mean effect only if it is the same for all or the treatment varies alike"
+    "{}, in a linear model. Where the effect differs between records, those whose treatment varies more, given the "
+    "adjustment set, weigh more: it is the average effect only if it is the same for all or the treatment varies alike"
 )
+ONE_UNIT, OF_ARMS = "per unit of the treatment", "treated versus untreated"
 
 
 def effect_of_line(
@@ -22,6 +23,7 @@ def effect_of_line(
     fit = regress(independent if gone else release, outcome, (treatment, *held), terms)
     slope = fit[treatment]
     arms, event = release.counted(treatment), release.counted(outcome)
+    weighted = WEIGHTED.format(OF_ARMS if arms else ONE_UNIT)
     error, noise = (one if math.isfinite(one) else None for one in (slope.standard_error, slope.noise_error))
     return Effect(
         treatment=treatment, outcome=outcome, estimand="slope",
@@ -31,7 +33,7 @@ def effect_of_line(
         estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
         coverage=terms.coverage, standard_error=error, noise_error=noise, signal_to_noise=fit.signal_to_noise,
         robustness_value=slope.robustness_value, robustness_value_limit=slope.robustness_value_limit,
-        notes=(WEIGHTED, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols",
+        notes=(weighted, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols",
         n=release.n, guarantee=release.guarantee,
     )  # fmt: skip
 

@@ -44,7 +44,15 @@ FAR_OUT = (
     "how extreme the rows of each column lie moves it, which second moments do not show: say errors='normal' if all "
     "columns are about normal"
 )
-NORMAL = "Intervals hold if all columns are about normal together, as was said"
+NORMAL = "Intervals assume that all columns are about jointly normal (errors='normal')"
+IV_CAUSAL = (
+    "Causal only if the instruments share no cause with the outcome, affect it only through the treatment, and move "
+    "the treatment in one direction."
+)
+MEDIATION_CAUSAL = (
+    "Causal only if no common cause of treatment, mediator and outcome is left out, and the treatment causes none of "
+    "mediator and outcome."
+)
 DRAWS = 40_000
 """Normal pairs by which the ends of a product's interval are found."""
 
@@ -163,11 +171,12 @@ class Instrumented(Regression):
     strength: float
 
     def headline(self) -> list[str]:
-        region = "none" if self.anderson_rubin is None else " and ".join(
+        region = "not computed, for the reason above" if self.anderson_rubin is None else " and ".join(
             f"{low:.4g} to {high:.4g}" for low, high in self.anderson_rubin
         ) or "empty: the instruments disagree"  # fmt: skip
         *lines, last = super().headline()
-        return [*lines, f"Anderson–Rubin {self.coverage:.0%} set: {region}; strength {self.strength:.3g}.", last]
+        return [*lines, IV_CAUSAL, f"Anderson–Rubin {self.coverage:.0%} set: {region}.",
+                f"First-stage F, noise counted: {self.strength:.3g}.", last]  # fmt: skip
 
 
 def two_stage(
@@ -264,6 +273,16 @@ def partial(release: ReleasedMoments, x: str, y: str, given: tuple[str, ...], te
     return Regression.of(release, f"partial correlation with {y}", y, (one,), reason, terms, NORMAL)
 
 
+@storable("Mediated")
+@dataclass(frozen=True, eq=False)
+class Mediated(Regression):
+    """Direct, indirect and total effect of a treatment."""
+
+    def headline(self) -> list[str]:
+        *lines, last = super().headline()
+        return [*lines, MEDIATION_CAUSAL, last]
+
+
 def mediated(
     release: ReleasedMoments, treatment: str, mediator: str, outcome: str, given: tuple[str, ...], terms: Terms,
 ) -> Regression:  # fmt: skip
@@ -297,7 +316,7 @@ def mediated(
         rows[1] = Coefficient(
             "indirect", estimates[1], rows[1].standard_error, rows[1].noise_error, (float(low), float(high))
         )
-    return Regression.of(release, f"{treatment} on {outcome}, through {mediator}", outcome, tuple(rows), reason, terms)
+    return Mediated.of(release, f"{treatment} on {outcome}, through {mediator}", outcome, tuple(rows), reason, terms)
 
 
 def sensitivity_table(

@@ -39,39 +39,39 @@ WEAK = (
     "or fewer columns"
 )
 SPREAD = (
-    "the spread of the outcome about the line may differ from place to place, which second moments do not show: say "
-    "errors='homoscedastic' if it does not, or release it by robust_for="
+    "the variance of the residuals may not be constant, which second moments do not show: set errors='homoscedastic' "
+    "if it is, or release it by robust_for="
 )
 SIDED = (
-    "the rows that were shortened may lie on one side of the line, as those of a skewed outcome do: slopes would be "
-    "off by more than noise; name the regression by robust_for=, or take more rows"
+    "the winsorised rows may lie on one side of the line, as those of a skewed outcome do: slopes would be off by more "
+    "than noise; name the regression by robust_for=, or take more rows"
 )
 
 FAR_OUT = (
-    "more rows are extreme than in normal data, as those of a rare arm or a skewed column do: slopes are then off "
-    "where the spread or skew is not the same everywhere, which was said and cannot be seen; release the spread by "
-    "robust_for=, cut or transform the skewed column, or take more rows"
+    "more rows are extreme than in normal data, as with a rare arm or a skewed column: slopes are then biased unless "
+    "the residuals have one distribution everywhere, which the released numbers cannot show; release their variance "
+    "by robust_for=, cut or transform the skewed column, or take more rows"
 )
 BLIND = (
-    "with so few rows at this loss a skew that moves slopes would not be seen: more rows, a larger loss, or say "
+    "with so few rows at this loss noise would hide a skew that biases slopes: use more rows or a larger loss, or set "
     "errors='normal' if outcome and regressors are about normal"
 )
 HIDDEN = (
-    "rows are too few at this loss to see a skew about the line that goes with a regressor, such as that of one arm "
-    "alone, which moves slopes: more rows, a larger loss, or say errors='symmetric' if the outcome lies as far "
-    "above the line as below everywhere"
+    "with so few rows at this loss noise would hide a skew of the residuals that depends on a regressor, such as that "
+    "of one arm alone, and biases slopes: use more rows or a larger loss, or set errors='symmetric' if residuals are "
+    "symmetric everywhere"
 )
 ASSUMED = (
-    "Intervals hold if the outcome follows a line and what that leaves has one distribution everywhere, as was said: "
-    "where it bends, or its spread or skew changes from place to place, they miss"
+    "Intervals assume a linear outcome whose residuals have one distribution everywhere, as you stated by errors=: if "
+    "their variance or skewness is not constant, or the outcome is not linear, intervals can be too narrow"
 )
 SYMMETRIC = (
-    "Intervals hold if the outcome follows a line and lies as far above it as below everywhere, as was said: where it "
-    "bends, or one arm or end is skewed, they miss"
+    "Intervals assume a linear outcome with residuals that are symmetric everywhere, as you stated by errors=: if one "
+    "arm or end is skewed, or the outcome is not linear, intervals can be too narrow"
 )
 LOST = (
-    "most rows were shortened, so that the rounds have not found where the rows lie: more rows, a larger loss or fewer "
-    "columns"
+    "most rows were winsorised, so that location and scale of the columns were not found: use more rows, a larger loss "
+    "or fewer columns"
 )
 RARE = "too few rows of {} for this loss to show a number of its own: merge it with another level"
 UNDETERMINED = (

@@ -186,7 +186,7 @@ class ReleasedMoments(Release):
 
     def number_notes(self) -> list[str]:
         ratio, products = self.signal_to_noise, [f"{one}, cut to [-1, 1]." for one in self.products]
-        text = f"Least signal to noise: {ratio:.3g}; about {max(self.shortened, 0):.0f} records were shortened."
+        text = f"Least signal to noise: {ratio:.3g}; about {max(self.shortened, 0):.0f} records were winsorised."
         return [text, *products] if self.deviation else []
 
     @property

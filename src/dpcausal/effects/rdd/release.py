@@ -39,9 +39,9 @@ FEW = "too much noise near the cutoff: use more records, a larger epsilon or ban
 FEW_EXACT = "fewer than 30 records of like weight lie near the cutoff on a side: a larger bandwidth would be enough"
 COARSE = (
     "nearly all records lie in {:.2g} bins of a side, too few to see how the outcome bends: declare bounds nearer to "
-    "where records lie, name more bins, or say curvature="
+    "where records lie, name more bins, or give curvature="
 )
-GUESSED = "the curvature is that of what was released, and no data show the largest: say curvature= where it is known"
+GUESSED = "curvature was estimated from noisy bins; the true one may be larger. Give curvature= if it is known"
 RARE = "too few near the cutoff have the rarer outcome for an interval to hold"
 WEAK = "the cutoff moves the treatment too little: the Anderson–Rubin set is unbounded"
 

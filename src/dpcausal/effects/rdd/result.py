@@ -115,7 +115,8 @@ class Discontinuity(Result):
         if self.share_moved is not None:
             lines.append(f"The share of treated jumps by {number_text(self.share_moved)}.")
         if self.density is not None:
-            lines.append(f"Bunching at the cutoff: {p_text(self.density)} (small: the design is doubtful).")
+            lines.append(f"Bunching at the cutoff: {p_text(self.density)} (a small p-value makes the design "
+                         "doubtful).")  # fmt: skip
         return lines
 
     def warnings(self) -> list[str]:

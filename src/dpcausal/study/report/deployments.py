@@ -6,7 +6,8 @@ from importlib.metadata import version
 from typing import Any
 
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
-from dpcausal.study.report.findings import FILL, ReportInputs
+from dpcausal.study.report.findings import FILL
+from dpcausal.study.report.inputs import ReportInputs
 from dpcausal.study.wording import public_text, unit_text
 
 

@@ -16,9 +16,11 @@ from dpcausal.independence.result import Independence
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP, parse_loss
 from dpcausal.result import explain_terms, number_text, percent_text, short_amount, short_loss, signed_text
 from dpcausal.study.phrases import STATEMENTS
+from dpcausal.study.report.assumptions import MISSING, stated_assumptions
 from dpcausal.study.report.figures import Figures, draw_budget
-from dpcausal.study.report.findings import FILL, MISSING, ReportInputs, first_page, no_answer
+from dpcausal.study.report.findings import FILL, first_page, no_answer
 from dpcausal.study.report.html import Block
+from dpcausal.study.report.inputs import ReportInputs
 from dpcausal.study.status import ANSWERED, EARLIER
 from dpcausal.study.wording import answers_of, coverage_text, estimate_of, public_text, unit_text
 
@@ -34,10 +36,17 @@ METHODS = {
 ESTIMANDS = {
     "ate": "the average treatment effect: the mean outcome if everyone were treated, minus the mean if no one were",
     "att": "the average effect on the treated",
-    "slope": "the mean change of the outcome for one unit more of the treatment, along a line",
+    "slope": "the difference in mean outcome, treated versus untreated, in a linear model",
     "ate-winsorized": "the average treatment effect on winsorised outcomes",
     "overlap": "the average effect in the overlap population",
 }
+
+BY_PERSON = (
+    ("an effect", "the mean of their rows", {"effect", "discontinuity"}),
+    ("a difference in differences", "their outcomes in all periods", {"did"}),
+    ("a test", "one row, chosen by a hash", {"ci_test", "ci_tests", "direction", "direction_all"}),
+)
+"""How a person with several rows counts, by tasks."""
 
 
 def document(inputs: ReportInputs) -> list[Block]:
@@ -51,7 +60,9 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     head = ("#", "Analysis", "Method", "n in the data", "Privacy loss", "SE", "SE of noise", "Date")
     rows: list[tuple[str, ...]] = [head]
     entries = {str(json.loads(entry.detail).get("asked", "")): entry for entry in inputs.entries}
-    for number, one in enumerate((one for one in plan.questions if one.answer is not None), start=1):
+    for number, one in enumerate(plan.questions, start=1):
+        if one.answer is None:
+            continue
         answer, entry = answers_of(one.answer)[0], entries.get(one.key)
         errors = (getattr(answer, name, None) for name in ("standard_error", "noise_error"))
         rows.append((str(number), one.about, one.method, f"{getattr(answer, 'n', plan.n):,}",
@@ -101,9 +112,10 @@ def _estimand_text(inputs: ReportInputs) -> str:
             listed = ", ".join(f"{wording.group(one.name)} {_difference_text(one)}" for one in largest)
             parts.append("Baseline balance (standardised difference of means or shares, treated minus control, ± SE): "
                          f"{listed}.")  # fmt: skip
-    if inputs.file.person:
-        parts.append("Each person counts once: in an effect by the mean of their rows, in a test by one row, "
-                     "chosen by a hash.")  # fmt: skip
+    tasks = {one.question.task for one in inputs.plan.questions if one.answer is not None}
+    ways = [f"in {what} by {how}" for what, how, of in BY_PERSON if tasks & of] if inputs.file.person else []
+    if ways:
+        parts.append(f"Each person counts once: {', '.join(ways)}.")
     return " ".join(dict.fromkeys(parts))
 
 
@@ -170,7 +182,8 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
 def _methods_paragraph(inputs: ReportInputs) -> str:
     answered = [one for one in inputs.plan.questions if one.state == ANSWERED]
     wording = inputs.wording
-    listed = (f"{wording.question(one.question, STATEMENTS, '')} (method {named_method(one.method)}, {one.cost})."
+    listed = (f"{wording.question(one.question, STATEMENTS, '')} (method {named_method(one.method)}"
+              f"{''.join(f', assuming that {text}' for text in stated_assumptions(one))}, {one.cost})."
               for one in answered)  # fmt: skip
     questions = " ".join(listed) or "No question was answered yet."
     missing = MISSING.get("" if inputs.file.panel else inputs.file.missing, "").partition("; ")[0].partition(". ")[0]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from dpcausal.errors import LedgerError, ParameterError
 from dpcausal.study.report.deployments import registry_record, yaml
-from dpcausal.study.report.findings import ReportInputs
 from dpcausal.study.report.html import html, markdown
+from dpcausal.study.report.inputs import ReportInputs
 from dpcausal.study.report.pages import document
 from dpcausal.study.writing import replace_files
 
