@@ -15,7 +15,8 @@ IDIOM = re.compile(
     r"\b(told|foretell\w*|foretold|heard|unheard|handed|by lot|lots? (?:say|drew)|for nothing|put back|whose a row|"
     r"mended|would do|speaks? of|kept answers?|anew|lacks?|dealt|coins|bears? out|unasked|torn|of so many|nats?|"
     r"made[- ]up|far out|what (?:the )?lines? leaves?|not shown|leans?|stands? (?:above|in|for)|the house|"
-    r"once [a-z]+ is known|causes? both|guests?|rests? on|settled|tells?)\b|[×x] \.?\d|(?<![\d\w:])\.\d+\b(?!\.)",
+    r"once [a-z]+ is known|causes? both|guests?|rests? on|settled|tells?|lines leave|"
+    r"(?:as|what|which) was said)\b|[×x] \.?\d|(?<![\d\w:])\.\d+\b(?!\.)",
     re.IGNORECASE,
 )
 

@@ -186,6 +186,7 @@ def test_few_records_in_wide_bounds_have_an_interval_for_any_skew_and_it_says_so
     assert 1.5 < (high - low) / (2 * 1.96 * found.standard_error) < 2.5
     assert "any skew within the outcome's bounds" in found.details()
     assert all(group.interval is not None for group in found.by_group)
+    assert any(all(one.group in note for one in found.by_group) for note in found.notes)
 
 
 def test_a_noisy_risk_keeps_its_interval_however_wide() -> None:

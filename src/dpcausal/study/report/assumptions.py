@@ -56,6 +56,7 @@ LIMITS = {
     "discontinuity": "Effects away from the cutoff.",
     "synthetic_control": "Effects on other units.",
 }
+SIZE, OTHER_PEOPLE = "How large the association is.", "Anything about people, places or times outside these data."
 SINGULAR = {"direction_all": "direction", "ci_tests": "ci_test", "synthetic_controls": "synthetic_control"}
 MISSING = {
     "drop": "Each analysis leaves out records that miss a value it needs; their exact number is confidential. Its "
@@ -146,7 +147,7 @@ def limit_lines(inputs: ReportInputs) -> tuple[str, ...]:
     found = [one for one in tests if one.decision == "dependent"]
     unknown = [one for one in found if {*one.x, *one.y} not in sizes]
     if unknown and len(unknown) == len(tests):
-        lines.append("How large the association is.")
+        lines.append(SIZE)
     else:
         lines += [f"How large the association of {inputs.wording.listed([*one.x, *one.y])} is." for one in unknown]
     if len(found) < len(tests):
@@ -154,5 +155,4 @@ def limit_lines(inputs: ReportInputs) -> tuple[str, ...]:
     for one in [] if inputs.randomised else found:
         given = inputs.wording.listed(one.given) or "nothing"
         lines.append(f"What causes the association: the test adjusts for {given} only.")
-    outside = "Anything about people, places or times outside these data."
-    return (*list(dict.fromkeys(lines))[: MOST_LIMITS - 1], outside)
+    return (*list(dict.fromkeys(lines))[: MOST_LIMITS - 1], OTHER_PEOPLE)
