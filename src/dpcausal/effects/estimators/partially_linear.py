@@ -175,8 +175,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
     def _effect(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
         outcome, treatment, *others = moments.columns
         terms = Terms(self.errors, question.coverage, LEAST_RATIO)
-        slope = effect_of_line(moments, treatment, outcome, tuple(others), terms)
-        control, treated = question.arms
+        slope = effect_of_line(moments, treatment, outcome, tuple(others), terms, question.arms)
         reason, notes = slope.interval_reason, (*redundant_note(gone), *slope.notes)
         reason = OTHER_REASONS.get(reason, reason)
         if not has_signal(moments, LEAST_RATIO):
@@ -190,8 +189,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             notes = (*notes, ONE_LAW)
         return replace(
             slope, interval_reason=reason,
-            notes=notes, treatment=question.treatment,
-            treated=treated, control=control, adjusted_for=question.strata,
+            notes=notes, treatment=question.treatment, adjusted_for=question.strata,
             balance=balance_of(moments), method=self.name, release=moments,
         )  # fmt: skip
 

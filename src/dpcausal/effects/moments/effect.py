@@ -8,21 +8,24 @@ from dpcausal.effects.moments.released import ReleasedMoments
 from dpcausal.effects.result import Balance, Effect
 
 WEIGHTED = (
-    "{}, in a linear model. Where the effect differs between records, those whose treatment varies more, given the "
+    "the estimate is {}, in a linear model. Where the effect differs, records whose treatment varies more, given the "
     "adjustment set, weigh more: it is the average effect only if it is the same for all or the treatment varies alike"
 )
 ONE_UNIT, OF_ARMS = "per unit of the treatment", "treated versus untreated"
 
 
 def effect_of_line(
-    release: ReleasedMoments, treatment: str, outcome: str, adjust: tuple[str, ...], terms: Terms
-) -> Effect:
+    release: ReleasedMoments, treatment: str, outcome: str, adjust: tuple[str, ...], terms: Terms,
+    arms: tuple[str, str] | None = None,
+) -> Effect:  # fmt: skip
+    """Return the slope of a treatment; ``arms`` are its control and treated level where the release has only numbers.
+    """
     whole = release.among((outcome, treatment, *adjust))
     independent, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
     held = tuple(name for name in adjust if name not in gone)
     fit = regress(independent if gone else release, outcome, (treatment, *held), terms)
     slope = fit[treatment]
-    arms, event = release.counted(treatment), release.counted(outcome)
+    arms, event = arms or release.counted(treatment), release.counted(outcome)
     weighted = WEIGHTED.format(OF_ARMS if arms else ONE_UNIT)
     error, noise = (one if math.isfinite(one) else None for one in (slope.standard_error, slope.noise_error))
     return Effect(

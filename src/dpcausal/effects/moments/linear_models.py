@@ -209,7 +209,7 @@ def two_stage(
         coefficient(name, float(slope), float(error), math.sqrt(max(float(own), 0.0)), reach, weak)
         for name, slope, error, own in zip((treatment, *given), slopes, errors, noise, strict=True)
     )
-    about = f"{outcome} on, by {', '.join(instruments)}"
+    about = f"{outcome} on {treatment}, by {', '.join(instruments)}"
     region = None if reason else unrefuted(moments, Z, W, terms, reach, float(slopes[0]), float(errors[0]))
     return Instrumented.of(release, about, outcome, coefficients, weak, terms, strength=strength, anderson_rubin=region)
 
