@@ -216,7 +216,8 @@ def cleaned_column(collected: Collected, name: str, column: Column, *, fields: b
         return clean_numbers(raw_numbers(collected, name, column), column)
     rest = MISSING if column.other is None else column.substitute
     codes = level_codes(collected, name, column, fields=fields, rest=rest)
-    return np.where(codes == MISSING, column.substitute, codes), codes != MISSING
+    known = codes != MISSING
+    return codes if known.all() else np.where(known, codes, column.substitute), known
 
 
 def _value_coder(column: Levels, rest: int, labels: Mapping[str, str]) -> Callable[[object], int]:

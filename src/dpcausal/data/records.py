@@ -125,7 +125,7 @@ class Rows:
         cls, columns: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]], inside: NDArray[np.bool_], missing: str
     ) -> Rows:
         impute, n = missing == "impute", len(inside)
-        present = {name: inside if impute else mask & inside for name, (_, mask) in columns.items()}
+        present = {name: inside if impute or mask.all() else mask & inside for name, (_, mask) in columns.items()}
         values = {name: column for name, (column, _) in columns.items()}
         return cls(values, _all_masks((inside, *present.values()), n), present)
 

@@ -63,6 +63,8 @@ class ArrayColumns(Collected):
     def numbers(self, name: str) -> NDArray[np.float64]:
         array = self._arrays[name]
         with np.errstate(all="ignore"):
+            if not np.ma.isMaskedArray(array):
+                return np.asarray(array, dtype=np.float64)
             numbers = np.array(np.ma.getdata(array), dtype=np.float64)
         numbers[np.ma.getmaskarray(array)] = np.nan
         return numbers
