@@ -146,7 +146,7 @@ def limit_lines(inputs: ReportInputs) -> tuple[str, ...]:
             tests.append(answer)
     found = [one for one in tests if one.decision == "dependent"]
     unknown = [one for one in found if {*one.x, *one.y} not in sizes]
-    if unknown and len(unknown) == len(tests):
+    if unknown and not sizes:
         lines.append(SIZE)
     else:
         lines += [f"How large the association of {inputs.wording.listed([*one.x, *one.y])} is." for one in unknown]
