@@ -10,7 +10,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.effects.did.result import GroupTimeEffects
 from dpcausal.effects.estimators import METHODS
-from dpcausal.study.report.answer_box import MOST_RESULTS
+from dpcausal.study.report.answer_box import MOST_RESULTS, is_affirmed
 from dpcausal.study.report.assumptions import (
     CONFOUNDING,
     IDENTIFIED,
@@ -64,6 +64,16 @@ def test_the_box_has_a_line_for_each_result_conclusions_first(inputs: Any) -> No
     assert "Question" not in "".join((alone.text, *alone.lines))
     (many,) = blocks_of(with_questions(inputs, *others * 4), "answer")
     assert sum(line.startswith("Question ") for line in (many.text, *many.lines)) == MOST_RESULTS
+
+
+@pytest.mark.parametrize(
+    ("title", "signs"),
+    [("Does free care increase visits?", (True, False)), ("Does the jab prevent flu?", (False, True)),
+     ("Does free care change visits?", (True, True)), ("Free care and visits?", (False, False)),
+     ("Does free care increase visits", (False, False)), ("Do fewer visits mean more illness?", (False, False))],
+)  # fmt: skip
+def test_a_title_is_affirmed_by_an_effect_of_the_sign_that_it_asks_for(title: str, signs: tuple[bool, bool]) -> None:
+    assert (is_affirmed(title, 1.0), is_affirmed(title, -1.0)) == signs
 
 
 def test_a_size_is_missing_only_where_none_of_the_pair_is_shown(inputs: Any) -> None:

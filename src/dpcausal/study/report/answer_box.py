@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,11 @@ from dpcausal.study.report.inputs import ReportInputs
 from dpcausal.study.wording import Estimate, Wording, answers_of, disagreements, estimate_of
 
 NO_DIFFERENCE = "No difference between them was established."
+UP, DOWN, EITHER = (re.compile(rf"(?i)\b({stems})") for stems in (
+    "increas|rais|improv|rise|more|higher|longer|gain", "decreas|reduc|lower|fewer|less|shorter|prevent|protect",
+    "affect|chang|effect|influenc|matter|differ",
+))  # fmt: skip
+"""What a title asks for, by how its words begin."""
 MOST_RESULTS = 6
 """So many results have a line in the box."""
 
@@ -77,13 +83,20 @@ def _summary(inputs: ReportInputs, number: int, question: Any, answer: Any, seve
     if estimate.excludes_zero:
         arms = wording.arms(answer)
         by_cluster = inputs.file.design is not None and inputs.file.design.unit_of_assignment is not None
-        asks = inputs.file.title.rstrip().endswith("?") and wording.is_causal(answer) and not by_cluster
+        causal = wording.is_causal(answer) and not by_cluster
+        yes = causal and not several and is_affirmed(inputs.file.title, estimate.size or 0.0)
         sentence = wording.effect_sentence(answer, estimate).rstrip(".")
-        head = f"{'Yes. ' if asks and not several else ''}{target}{sentence}{f': {arms}' if arms else ''}."
+        head = f"{'Yes. ' if yes else ''}{target}{sentence}{f': {arms}' if arms else ''}."
     else:
         about = f" on the {wording.short(question)}" if several and not target else ""
         head = f"{target}No conclusion{about}. {_compatible_range(wording, answer, estimate)}"
     return Summary(number, estimate.excludes_zero, head, tuple(filter(None, limits)))
+
+
+def is_affirmed(title: str, estimate: float) -> bool:
+    """Return whether a title asks for a change of the sign of an estimate, or for either."""
+    up, down, either = (bool(one.search(title)) for one in (UP, DOWN, EITHER))
+    return title.rstrip().endswith("?") and (estimate > 0 if up > down else estimate < 0 if down > up else either)
 
 
 def _compatible_range(wording: Wording, answer: Any, estimate: Estimate) -> str:
