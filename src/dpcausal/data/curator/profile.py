@@ -55,7 +55,7 @@ PERSONS = (
     "person= to protect a person and not a row"
 )
 SPELLINGS = (
-    "{alike:,} ids differ from another only in case, blanks or zeros, as 1, 01 and 1.0. Each spelling counts as a "
+    "{number:,} ids differ from another only in case, blanks or zeros, as 1, 01 and 1.0. Each spelling counts as a "
     "person. Write each id one way: a person with two ids is protected only in part"
 )
 MOST_NAMED = 5
@@ -95,7 +95,7 @@ class SchemaCheck:
         notes = [f"{one.name}: {UNDECODED.sub(BYTE, note)}" for one in self.columns for note in one.notes]
         persons, spellings = self.persons.items(), self.spellings.items()
         notes += [f"{name}: {PERSONS.format(distinct=distinct, rows=self.rows)}" for name, distinct in persons]
-        return (*notes, *(f"{name}: {SPELLINGS.format(alike=alike)}" for name, alike in spellings))
+        return (*notes, *(f"{name}: {SPELLINGS.format(number=number)}" for name, number in spellings))
 
     def summary(self) -> str:
         """Return the shares as text, stamped in its first line."""
@@ -146,8 +146,8 @@ def check(
     check_named([] if person is None else [person], source.names)
     ids = {name: _ids(source, name) for name in source.names if name == person or LIKE_ID.fullmatch(name)}
     persons = {name: len(set(known)) for name, known in ids.items() if person is None and len(set(known)) < len(known)}
-    alike = {name: _alike(set(known)) for name, known in ids.items() if name == person or name in persons}
-    return SchemaCheck(rows, columns, persons, {name: number for name, number in alike.items() if number})
+    respelled = {name: _respelled(set(known)) for name, known in ids.items() if name == person or name in persons}
+    return SchemaCheck(rows, columns, persons, {name: number for name, number in respelled.items() if number})
 
 
 def _ids(source: Source, name: str) -> list[str]:
@@ -161,7 +161,7 @@ def _ids(source: Source, name: str) -> list[str]:
     return [text for text in map(texts.__getitem__, places.tolist()) if text is not None]
 
 
-def _alike(ids: set[str]) -> int:
+def _respelled(ids: set[str]) -> int:
     """Return how many ids are those of others but for case, blanks, zeros around digits and forms of Unicode."""
     plain = (unicodedata.normalize("NFKC", one).strip().casefold() for one in ids)
     return len(ids) - len({one.removesuffix(".0").lstrip("0") for one in plain})
