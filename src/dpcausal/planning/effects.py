@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from statistics import NormalDist
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -31,6 +32,8 @@ from dpcausal.planning.task_plan import (
     level_count,
     normal,
     simulate_runs,
+    sizes_in,
+    stratum_count,
     weights,
 )
 from dpcausal.privacy.loss import Loss
@@ -94,6 +97,9 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         0.3, 0.0, 0.9,
     )  # fmt: skip
     cells: int = assumption("How many combinations of levels are adjusted for; 1 without any.", 1, 1, 10_000)
+    levels: str = assumption("Numbers of levels of the categories beside numbers that are adjusted for: 5,5,2.", "")
+    parts: str = assumption("Into how many parts numbers with cuts are cut, beside numbers without cuts: 4,3.", "")
+    estimand: str = assumption("As in effect.", "ate")
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
     method: Any = assumption(
         "As in effect. RandomizedTrial is planned for its own arms: sizes in the same proportions for n records, or "
@@ -105,6 +111,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _ = self._levels, self._parts
         if self.rarest is not None and self.rarest > self.treated_share:
             text = f"rarest must be at most the share of treated, {self.treated_share:g}"
             raise ParameterError(text, argument="rarest", rule="range", value=self.rarest)
@@ -122,10 +129,15 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         declared = schema.column(outcome)
         if event is not None and level_of_event(outcome, declared, event) == 0 and "rate" in more:
             more["rate"] = 1 - more["rate"]
-        sizes = [level_count(schema.column(name)) for name in adjust if name != groups]
+        columns = [schema.column(name) for name in public.names("adjust", adjust) if name != groups]
+        sizes, numbers = [stratum_count(one) for one in columns], [isinstance(one, Bounded) for one in columns]
+        if 0 in sizes:  # then methods may take categories as levels added up, and numbers with cuts as numbers
+            counted = [(str(size), number) for size, number in zip(sizes, numbers, strict=True) if size]
+            for name, cut in (("levels", False), ("parts", True)):
+                more = {name: ",".join(size for size, number in counted if number == cut)} | more
+        more = {"adjust": sizes.count(0), "cells": 1 if 0 in sizes else math.prod(sizes)} | more
         return cls(
             outcome=level_count(declared), width=declared.width if isinstance(declared, Bounded) else 1.0,
-            adjust=sizes.count(0), cells=math.prod(size for size in sizes if size),
             groups=0 if groups is None else len(levels_of(schema.column(groups))), coverage=coverage, method=method,
             **more,
         )  # fmt: skip
@@ -162,6 +174,14 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         return USUAL if self.spread is None else self.spread
 
     @property
+    def _levels(self) -> list[int]:
+        return sizes_in("levels", self.levels, 2, 10_000)
+
+    @property
+    def _parts(self) -> list[int]:
+        return sizes_in("parts", self.parts, 2, 1_000)
+
+    @property
     def treated_share(self) -> float:
         return 1 / self.arms if self.share is None else self.share
 
@@ -188,7 +208,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
     @property
     def cautious(self) -> bool:
-        return "share" in self._unstated and (self.adjust > 0 or self.cells > 1)
+        return "share" in self._unstated and bool(self.adjust or self.cells > 1 or self.levels or self.parts)
 
     def expected(self, n: int, loss: Loss) -> Forecast:
         forecast, unstated = super().expected(n, loss), self._unstated
@@ -223,7 +243,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         return 1.2 if self.adjust else 0.3
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
-        columns = 3 + self.adjust + (self.groups > 0)
+        columns = 3 + self.adjust + (self.groups > 0) + len(self._levels) + len(self._parts)
         fewer, scaled, factor = fewer_rows(n, loss, columns)
         effect = self._simulated_effect(fewer, scaled, rng, n)
         interval, reason = effect.interval, effect.interval_reason
@@ -266,15 +286,20 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         schema |= {name: Bounded(-REACH, REACH) for name in numbers}
         if self.cells > 1:
             columns["cell"], schema["cell"] = made.strata, Levels(range(self.cells))
+        for place, size in enumerate(self._levels):
+            columns[f"c{place}"], schema[f"c{place}"] = rng.integers(0, size, n), Levels(range(size))
+        for place, size in enumerate(self._parts):
+            cuts = [NormalDist().inv_cdf(part / size) for part in range(1, size)]
+            columns[f"p{place}"], schema[f"p{place}"] = normal(rng, n), Bounded(-REACH, REACH, cuts=cuts)
         if self.groups:
             columns["group"], schema["group"] = rng.integers(0, self.groups, n), Levels(range(self.groups))
         columns |= weights(rng, n, self.largest_weight)
         return effect(
             self.table(columns, schema, self.largest_weight), treatment="a", outcome="y",
-            adjust=[*numbers, *(["cell"] * (self.cells > 1))], loss=loss, coverage=self.coverage,
-            method=made.method if self.design.is_trial else self.method,
-            control=pair[0], treated=pair[1], groups="group" if self.groups else None,
-            cluster="cluster" if clusters else None, accept_large_epsilon=True,
+            adjust=[name for name in schema if name not in ("y", "a", "group")], loss=loss, estimand=self.estimand,
+            coverage=self.coverage, method=made.method if self.design.is_trial else self.method, control=pair[0],
+            treated=pair[1], groups="group" if self.groups else None, cluster="cluster" if clusters else None,
+            accept_large_epsilon=True,
         )  # fmt: skip
 
     def _numbers(self, n: int, rng: PublicGenerator) -> Any:
@@ -328,7 +353,13 @@ class MomentsPlan(IntervalWidthPlan, TablePlan):
         public.check_choice("errors", self.errors, ("homoscedastic", "normal"))
 
     @classmethod
-    def of(cls, schema: Schema, *, columns: Any, **more: Any) -> Self:
+    def of(
+        cls, schema: Schema, *, columns: Any, robust_for: Any = None, cluster: str | None = None, **more: Any
+    ) -> Self:
+        for name, given in (("robust_for", robust_for), ("cluster", cluster)):
+            if given is not None:
+                text = f"a plan of moments is of intervals without {name}: leave it out; with it they are wider"
+                raise ParameterError(text, argument=name, rule="choice")
         return cls(columns=len([schema.column(name) for name in columns]), **more)
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:

@@ -64,7 +64,10 @@ class GraphPlan(TablePlan):
     method: Any = assumption("As in discover.", "auto")
 
     @classmethod
-    def of(cls, schema: Schema, *, columns: Any = None, alpha: float | None = None, **more: Any) -> Self:
+    def of(
+        cls, schema: Schema, *, columns: Any = None, knowledge: Any = None, alpha: float | None = None, **more: Any
+    ) -> Self:  # fmt: skip
+        """Return the plan of columns of one kind; background knowledge changes no test and is not used."""
         sizes = {level_count(schema.column(name)) for name in columns or schema.names}
         if len(sizes) > 1:
             raise ParameterError("a plan of discover takes columns of one kind: numbers, or as many levels each")
@@ -151,13 +154,15 @@ class DirectionPlan(TablePlan):
 
     @classmethod
     def of(
-        cls, schema: Schema, *, first: str, second: str, alpha: float = 0.1, method: Any = "auto", **more: Any
+        cls, schema: Schema, *, first: str, second: str, alpha: float = 0.1, method: Any = "auto", score: Any = None,
+        **more: Any,
     ) -> Self:  # fmt: skip
         if not all(isinstance(schema.column(name), Bounded) for name in (first, second)):
             raise ParameterError("a direction needs two columns declared Bounded")
-        if method != "auto":
-            text = "direction can be planned for the default method only"
-            raise ParameterError(text, argument="method", rule="choice")
+        for name, given, default in (("method", method, "auto"), ("score", score, None)):
+            if given != default:
+                text = f"direction can be planned for the default {name} only"
+                raise ParameterError(text, argument=name, rule="choice")
         return cls(alpha=alpha, **more)
 
     def expected(self, n: int, loss: Loss) -> Forecast:

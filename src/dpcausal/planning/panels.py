@@ -1,22 +1,26 @@
 """Planning effects over time, of persons and of one unit: half the width of an interval, from simulated panels."""
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpcausal.core import validate as public
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.effects.did.api import did
+from dpcausal.effects.did.question import cohorts_of
 from dpcausal.errors import ParameterError
 from dpcausal.planning.task_plan import (
     LARGEST_WEIGHT,
+    Forecast,
     IntervalWidthPlan,
     assumption,
-    level_count,
     normal,
+    sizes_in,
     unlimited_ledger,
     weights,
 )
@@ -27,18 +31,20 @@ from dpcausal.synthetic_control.api import synthetic_control
 
 EVEN, USUAL = 0.5, 0.1
 """The share of treated and the spread, as a part of the width, that are assumed where they are not stated."""
+TAIL_DEGREES = 4.0
+"""Of the t distribution of long tails."""
 UNSTATED: dict[str, Any] = {"share": 0.05, "spread": 0.3}
 """For the far end of the range."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DidPlan(IntervalWidthPlan):
-    """What is assumed of differences in differences: one cohort, treated from the middle period on, and one never."""
+    """What is assumed of differences in differences: cohorts of one size, by default one from the middle period on, and
+    one never treated."""
 
     task: ClassVar[str] = "did"
     records: ClassVar[str] = "persons"
     relative_error: ClassVar[float] = 0.25
-    no_interval_note: ClassVar[str] = "; none where outcomes are skewed or have long tails"
     least: ClassVar[int] = 200
     most: ClassVar[int] = 200_000
 
@@ -52,26 +58,60 @@ class DidPlan(IntervalWidthPlan):
         "Of the persons that are treated. By default the range covers 0.05 and more, and the accuracy is for 0.05.",
         None, 0.01, 0.99,
     )  # fmt: skip
+    starts: str = assumption(
+        "Place of each treated cohort's first treated period, of which the first is 0: 1,3,4. By default one cohort, "
+        "from the middle period on.", "",
+    )  # fmt: skip
+    all_treated: bool = assumption("Whether everybody is treated in the end; share then has no effect.", False)
+    control: str = assumption("As in did.", "never")
+    tails: bool = assumption("Whether outcomes have long tails, as where a few persons vary far more.", False)
     covariates: int = assumption("Numbers that are adjusted for.", 0, 0, 20)
     largest_weight: float = assumption(*LARGEST_WEIGHT)
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
 
     @classmethod
     def of(
-        cls, schema: Schema, *, time: str, outcome: str, cohort: str, adjust: Iterable[str] = (),
-        coverage: float = 0.95, **more: Any,
+        cls, schema: Schema, *, time: str, outcome: str, cohort: str, adjust: Iterable[str] | None = None,
+        coverage: float = 0.95, never: Any = None, squares: bool | None = None, cluster: str | None = None, **more: Any,
     ) -> Self:  # fmt: skip
-        declared, never = schema.column(outcome), schema.column(cohort)
-        if not isinstance(declared, Bounded) or isinstance(never, Bounded):
-            raise ParameterError("a plan of did takes a bounded outcome and a cohort of levels")
-        periods, covariates = level_count(schema.column(time)), len(tuple(adjust))
-        return cls(periods=periods, width=declared.width, covariates=covariates, coverage=coverage, **more)
+        """Return the plan of a question's cohorts; what ``squares`` says changes little and is not used."""
+        if cluster is not None:
+            text = "a plan of did is of intervals by persons: leave out cluster; intervals by clusters are wider"
+            raise ParameterError(text, argument="cluster", rule="choice")
+        declared, groups, periods = (schema.column(name) for name in (outcome, cohort, time))
+        if not isinstance(declared, Bounded) or isinstance(groups, Bounded) or isinstance(periods, Bounded):
+            raise ParameterError("a plan of did takes a bounded outcome, and a time and a cohort of levels")
+        codes = tuple(range(len(periods))), tuple(range(len(groups)))
+        starts = cohorts_of(time, periods, codes[0], cohort, groups, codes[1], never).starts
+        treated = sorted(start for start in starts if start > 0)
+        more.setdefault("starts", ",".join(map(str, treated)))
+        more.setdefault("all_treated", -1 not in starts)
+        covariates = len(tuple(adjust or ()))
+        return cls(periods=len(periods), width=declared.width, covariates=covariates, coverage=coverage, **more)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        public.check_choice("control", self.control, ("never", "not-yet"))
+        _ = self.begins
+
+    @property
+    def begins(self) -> list[int]:
+        """The place of the first treated period of each treated cohort."""
+        return sizes_in("starts", self.starts, 1, self.periods - 1) or [self.periods // 2]
 
     @property
     def condition(self) -> str:
         share, spread = self.stated
-        return (f" if {100 * share:g} % are treated, all from the middle period on, and a person varies by an SD of "
-                f"{spread * self.width:.2g}")  # fmt: skip
+        whom = "all" if self.all_treated else f"{100 * share:g} %"
+        many = f"in {len(self.begins)} cohorts of one size" if self.starts else "all from the middle period on"
+        return f" if {whom} are treated, {many}, and a person varies by an SD of {spread * self.width:.2g}"
+
+    def expected(self, n: int, loss: Loss) -> Forecast:
+        """Return it with how many of the simulated tables with long tails have no interval."""
+        forecast, long = super().expected(n, loss), replace(self, tails=True)
+        without = long.half_widths(self.simulated_tables, n, loss)[0].count(math.inf)
+        return forecast._replace(others=f"no interval in {without} of {self.simulated_tables} simulated tables with "
+                                        "long tails, and perhaps none where outcomes are skewed")  # fmt: skip
 
     @property
     def stated(self) -> tuple[float, float]:
@@ -96,11 +136,17 @@ class DidPlan(IntervalWidthPlan):
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         person, time = np.divmod(np.arange(n * self.periods), self.periods)
-        begins, half, (share, spread) = self.periods // 2, self.width / 2, self.stated
-        cohort = np.where(rng.random(n) < share, begins, self.periods)[person]
-        outcome = spread * self.width * (normal(rng, n)[person] + normal(rng, n * self.periods))
+        begins, half, (share, spread) = self.begins, self.width / 2, self.stated
+        place = np.floor(rng.random(n) * len(begins) / (1.0 if self.all_treated else share)).astype(np.int64)
+        cohort = np.where(place < len(begins), np.take([*begins, 0], place, mode="clip"), self.periods)[person]
+        outcome = normal(rng, n)[person] + normal(rng, n * self.periods)
+        never = [] if self.all_treated else [self.periods]
+        levels = [*dict.fromkeys(begins), *never]
+        if self.tails:  # a variance by person: steps are those of a t distribution
+            outcome *= np.sqrt((TAIL_DEGREES - 2) / rng.chisquare(TAIL_DEGREES, n))[person]
+        outcome *= spread * self.width
         names = [f"covariate {k}" for k in range(self.covariates)]
-        schema = Schema({"time": Levels(range(self.periods)), "cohort": Levels([begins, self.periods]),
+        schema = Schema({"time": Levels(range(self.periods)), "cohort": Levels(levels),
                          "outcome": Bounded(-half, half), **{name: Bounded(-5, 5) for name in names}})  # fmt: skip
         frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half),
                  **{name: normal(rng, n)[person] for name in names}}  # fmt: skip
@@ -109,9 +155,10 @@ class DidPlan(IntervalWidthPlan):
                       weight=("weight", self.largest_weight) if "weight" in frame else None)  # fmt: skip
         result = did(
             table, time="time", outcome="outcome", cohort="cohort", adjust=names, loss=loss, coverage=self.coverage,
-            accept_large_epsilon=True,
+            control=self.control, never=never, accept_large_epsilon=True,
         )  # fmt: skip
-        return (None if result.att is None else result.att.interval), ""
+        reason = result.notes[-1].removeprefix("no intervals: ") if result.notes else ""
+        return None if result.att is None else result.att.interval, reason
 
 
 @dataclass(frozen=True, kw_only=True)

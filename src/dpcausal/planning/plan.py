@@ -24,6 +24,8 @@ TASK_PLANS: dict[str, type[TaskPlan]] = {
 }
 """What a plan of a task assumes, by the task's name."""
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
+UNCHANGING = ("accept_large_epsilon", "accept_unproven", "refresh")
+"""Arguments of a task that its plan takes and that change no prediction."""
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Of the n, or of the loss, where a plan's curve is computed."""
 
@@ -203,6 +205,7 @@ def task_plan_of(kind: type[TaskPlan], schema: Schema | None, assumed: dict[str,
     known = {one.name for one in fields(kind)}
     if schema is not None:
         known |= set(inspect.signature(kind.of).parameters) - {"schema", "more"}
+        assumed = {name: value for name, value in assumed.items() if name not in UNCHANGING}
     for name in assumed:
         if name not in known:
             meant = nearest(name, known) or f"; it takes {', '.join(sorted(known))}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -189,7 +190,8 @@ class IntervalWidthPlan(TaskPlan):
     def sentence(self, forecast: Forecast) -> str:
         usual = forecast.accuracy if forecast.usual is None else forecast.usual
         if math.isinf(usual):
-            return "no confidence interval is expected" + (f": {forecast.why}" if forecast.why else "")
+            why = f": {forecast.why}" if forecast.why else ""
+            return f"no confidence interval is expected{self.condition}{why}"
         level, about = f"{100 * float(getattr(self, 'coverage', 0.95)):g} % CI", f"about ±{usual:.2g}"
         if forecast.usual is not None:
             most = f"{level} of up to ±{forecast.accuracy:.2g}"
@@ -249,3 +251,17 @@ def fewer_rows(n: int, loss: Loss, columns: int) -> tuple[int, Loss, float]:
 
 def level_count(declared: Column) -> int:
     return 0 if isinstance(declared, Bounded) else len(declared)
+
+
+def stratum_count(declared: Column) -> int:
+    """Return the number of levels of a column, or of parts of a number with cuts; 0 of another number."""
+    if isinstance(declared, Bounded):
+        return 0 if declared.cuts is None else len(declared.cuts) + 1
+    return len(declared)
+
+
+def sizes_in(name: str, text: str, least: int, most: int) -> list[int]:
+    """Return the whole numbers of an assumption such as "5,5,2"."""
+    if not re.fullmatch(r"(\d+(, *\d+)*)?", text):
+        raise ParameterError(f"{name} must be whole numbers with commas, such as 5,2", argument=name, rule="numbers")
+    return [public.whole(name, int(one), least, most) for one in text.split(",") if one]

@@ -20,7 +20,7 @@ from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
 from dpcausal.planning.effects import EveryonePlan
-from dpcausal.planning.plan import TASK_PLANS, task_plan_of
+from dpcausal.planning.plan import TASK_PLANS, UNCHANGING, task_plan_of
 from dpcausal.planning.task_plan import TaskPlan
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, parse_loss
@@ -282,13 +282,17 @@ def plans_of(question: QuestionPart, schema: Schema | None, subject: Table | Pan
     if question.task not in TASK_PLANS or (schema is None and not isinstance(subject, Panel)):
         return []
     kind, known = TASK_PLANS[question.task], dict[str, Any](persons=subject.unit is not Unit.ROW)
+    arguments = dict(question.arguments)
     if isinstance(subject, Panel):
-        before = len(subject.before(subject.targets[0]))
+        target, start = arguments.pop("target", None) or subject.targets[0], arguments.pop("start", None)
+        before = len(subject.before(target)) if start is None else [*subject.times].index(start)
+        arguments = {name: value for name, value in arguments.items() if name not in ("inference", "force")}
         known |= {"before": before, "after": len(subject.times) - before, "width": subject.bounds.width}
     known["method"] = method_of(question)
     taken = {one.name for one in fields(kind)} | ({"method"} if kind.task == "direction" else set())
+    arguments = {name: value for name, value in arguments.items() if name not in UNCHANGING}
     assumptions = {name: value for name, value in known.items() if name in taken}
-    task_plan = task_plan_of(kind, schema, question.arguments | assumptions | question.assumed)
+    task_plan = task_plan_of(kind, schema, arguments | assumptions | question.assumed)
     if getattr(task_plan, "groups", 0):
         return [("everyone: ", EveryonePlan(**vars(task_plan))), ("", task_plan)]
     return [("", task_plan.in_study())]

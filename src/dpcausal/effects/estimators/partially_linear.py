@@ -196,9 +196,10 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
 
 def _expected_signal_to_noise(layout: Layout, n: int, rho: ZCDP) -> float:
     """Return how far moments exceed their noise, for a slope: public. Many columns take less of it than of the least
-    direction; with few the moments vary more from draw to draw."""
+    direction; with few the moments vary more from draw to draw. Means within levels take more, the more levels."""
     columns = layout.numbers
-    return predicted_signal(columns, n, layout.as_numbers(rho)) + TAKEN[1] * columns - 10 / columns**2
+    numbers = predicted_signal(columns, n, layout.as_numbers(rho)) + TAKEN[1] * columns - 10 / columns**2
+    return numbers - layout.taken_by_levels(n, rho)
 
 
 def _farther(moments: JointMoments) -> float:

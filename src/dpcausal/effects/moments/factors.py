@@ -86,6 +86,15 @@ class Layout:
         left = np.minimum(1.0, self.radius(radius) ** 2 / (squares + LENGTH * radius**2))
         return float((squares * left).mean() / self.numbers)
 
+    def taken_by_levels(self, n: int, loss: ZCDP) -> float:
+        """Return how many norms of the last noise the means within levels take of a number's mean square: public."""
+        if not self.sizes:
+            return 0.0
+        radius = self.last_radius(n, loss)
+        deviation = self.noise(n, radius, loss.part(LAST)).deviation
+        squares = sum(size**2 for size in self.sizes)
+        return deviation * squares / (2 * math.sqrt(2 * self.numbers) * n * self.weight(radius) ** 2)
+
     def noise(self, n: int, radius: float, loss: ZCDP) -> Noise:
         return noise_of(self.columns, n, self.radius(radius), loss)
 
