@@ -85,7 +85,8 @@ class Plan(TextResult):
 
     def _assumed(self) -> dict[str, Any]:
         given = {one.name: getattr(self.assumed, one.name) for one in fields(self.assumed)}
-        given = {name: "not stated" if value is None else value for name, value in given.items()}
+        given = {name: "not stated" if value is None else value or "none" if isinstance(value, str) else value
+                 for name, value in given.items()}  # fmt: skip
         return {name: value if isinstance(value, (int, float, str)) else _named(value) for name, value in given.items()}
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 
@@ -86,14 +87,13 @@ class Layout:
         left = np.minimum(1.0, self.radius(radius) ** 2 / (squares + LENGTH * radius**2))
         return float((squares * left).mean() / self.numbers)
 
-    def taken_by_levels(self, n: int, loss: ZCDP) -> float:
-        """Return how many norms of the last noise the means within levels take of a number's mean square: public."""
-        if not self.sizes:
-            return 0.0
+    def level_noise(self, n: int, loss: ZCDP) -> float:
+        """Return the norm of the last noise in the products of two factors' levels, of one size each, beside their
+        numbers: from about 1 on two factors seem to determine each other. Public."""
         radius = self.last_radius(n, loss)
-        deviation = self.noise(n, radius, loss.part(LAST)).deviation
-        squares = sum(size**2 for size in self.sizes)
-        return deviation * squares / (2 * math.sqrt(2 * self.numbers) * n * self.weight(radius) ** 2)
+        noise = self.noise(n, radius, loss.part(LAST)).deviation / math.sqrt(2) / n / self.weight(radius) ** 2
+        pairs = combinations(self.sizes, 2)
+        return max((noise * (math.sqrt(a) + math.sqrt(b)) * math.sqrt(a * b) for a, b in pairs), default=0.0)
 
     def noise(self, n: int, radius: float, loss: ZCDP) -> Noise:
         return noise_of(self.columns, n, self.radius(radius), loss)
