@@ -157,8 +157,7 @@ class DidPlan(IntervalWidthPlan):
             table, time="time", outcome="outcome", cohort="cohort", adjust=names, loss=loss, coverage=self.coverage,
             control=self.control, never=never, accept_large_epsilon=True,
         )  # fmt: skip
-        reason = result.notes[-1].removeprefix("no intervals: ") if result.notes else ""
-        return None if result.att is None else result.att.interval, reason
+        return result.interval, result.interval_reason
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcausal.core.cache import DryRunStop, dry_run, load_cached
 from dpcausal.data.columns import has_dates
+from dpcausal.data.panels.matrix import place_of
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.sources.origin import Origin
@@ -285,7 +286,7 @@ def plans_of(question: QuestionPart, schema: Schema | None, subject: Table | Pan
     arguments = dict(question.arguments)
     if isinstance(subject, Panel):
         target, start = arguments.pop("target", None) or subject.targets[0], arguments.pop("start", None)
-        before = len(subject.before(target)) if start is None else [*subject.times].index(start)
+        before = len(subject.before(target)) if start is None else place_of(subject.times, target, start)
         arguments = {name: value for name, value in arguments.items() if name not in ("inference", "force")}
         known |= {"before": before, "after": len(subject.times) - before, "width": subject.bounds.width}
     known["method"] = method_of(question)

@@ -230,7 +230,14 @@ def test_values_that_count_as_other_are_neither_missing_nor_noted_unless_they_lo
     schema = dpc.Schema({"town": dpc.Levels(["Bonn", "else"], other="else")})
     found = schema.check({"town": np.array(["Bonn", "Ulm"] * 50)})
     assert (found.columns[0].substituted, found.notes) == (0.5, ())
-    assert any("bonn" in note for note in schema.check({"town": np.array(["Bonn", "bonn"] * 50)}).notes)
+    for text in ("bonn", "-9"):  # a spelling, and a code of a missing answer
+        assert any(text in note for note in schema.check({"town": np.array(["Bonn", text] * 50)}).notes)
+
+
+def test_a_column_of_cases_and_controls_is_no_id() -> None:
+    schema = dpc.Schema({"case": dpc.Levels([0, 1])})
+    assert not schema.check({"case": np.arange(100) % 2}).persons
+    assert schema.check({"case": np.arange(100) % 2, "case_id": np.arange(100) // 2}).persons == {"case_id": 50}
 
 
 @pytest.mark.parametrize("others", [["a1 "], ["A1"], ["01", "1.0"], ["e\u0301"]], ids=["blank", "case", "0", "NFD"])

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from dpcausal.data.coding import MISSING, check_declared, check_named, level_codes, raw_numbers, without_codes
 from dpcausal.data.columns import Bounded, Column, Levels, missing_texts
 from dpcausal.data.curator.suspects import (
+    DECLARE,
+    like_code,
     likely_forms,
     likely_spellings,
     spellings_line,
@@ -45,8 +47,8 @@ MUCH_MISSING, MUCH_OUTSIDE = 0.05, 0.01
 """Shares from which on a column is worth a look."""
 
 LIKE_ID = re.compile(
-    r"(?i)(.*[_ .-])?(p?id|uu?id|mrn|seqn|ssn|ident|case|person|patient|subject|participant|respondent|client|student|"
-    r"user|household)"
+    r"(?i)(.*[_ .-])?(p?id|uu?id|mrn|seqn|ssn|ident|caseid|person|patient|subject|participant|respondent|client|"
+    r"student|user|household)"
     r"([_ .-]?(id|no|nr))?"
 )
 
@@ -220,11 +222,15 @@ def _undeclared(values: Sequence[object], rows: int, column: Levels) -> tuple[st
     counts = Counter(str(value) for value in values if isinstance(value, plain) and value == value)
     for text in missing_texts(column):
         del counts[text], counts[f"{text}.0"]  # a float column holds 9 as 9.0
+    common = [value for value, _ in counts.most_common(20)]
+    if column.other is not None:  # of which codes of missing answers are none
+        counts = Counter({text: n for text, n in counts.items() if text.strip() and like_code(text.removesuffix(".0"))})
     named = [f"{value!r} in {_percent(count / rows)}" for value, count in counts.most_common(MOST_NAMED)]
     more = f" and {len(counts) - MOST_NAMED} others" if len(counts) > MOST_NAMED else ""
-    alone = column.other is None and named
-    notes = [f"values that are not declared, by share of the rows: {', '.join(named)}{more}"] if alone else []
-    if spellings := likely_spellings([value for value, _ in counts.most_common(20)], column.labels):
+    notes = [f"values that are not declared, by share of the rows: {', '.join(named)}{more}"] if named else []
+    if named and column.other is not None:
+        notes = [f"{notes[0]}, count as {column.other!r}: {DECLARE.format('...')}"]
+    if spellings := likely_spellings(common, column.labels):
         notes.append(f"some values look like other spellings of levels: {spellings_line(spellings)}")
     return tuple(notes)
 

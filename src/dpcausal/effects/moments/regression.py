@@ -343,8 +343,8 @@ def sampling_share(errors: Reals, noises: Reals) -> Reals:
 
 
 def skew_errors(release: ReleasedMoments, residuals: Reals) -> float:
-    """Return how many standard errors of sampling a skew may move slopes by, infinite if it has no bound.  It is 0
-    unless the shortened rows' directions, along residuals, add up to more than noise and chance make.
+    """Return how many standard errors of sampling a skew may move slopes by: 0 unless the shortened rows' directions,
+    along residuals, add up to more than noise and chance make.
 
     Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the
     rows the two are orthogonal, so a residual that is symmetric given the regressors, however these lie, changes its
@@ -358,8 +358,8 @@ def skew_errors(release: ReleasedMoments, residuals: Reals) -> float:
     square, variance = float(towards @ towards), release.noise.count**2 + max(release.shortened, 0.0)
     if variance <= 0 or square <= variance * float(chdtri(len(towards), ONE_SIDED)):
         return 0.0
-    inner = 1 - (release.layout.numbers - 2) / release.radius_of_numbers**2
-    return 2 / inner * math.sqrt(square / release.count) if inner > 0 else math.inf
+    inner = 1 - (release.layout.numbers - 2) / max(release.radius_of_numbers**2, 1e-6)
+    return 2 / max(inner, 1e-6) * math.sqrt(square / release.count)
 
 
 def _misfit(release: ReleasedMoments, residuals: Reals) -> float:
