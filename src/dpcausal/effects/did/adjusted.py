@@ -27,7 +27,7 @@ from dpcausal.releases.saved import Form
 
 REJECTED = 0.05
 NOT_PARALLEL = (
-    "no confidence intervals: the pre-trend test rejects parallel trends given the covariates; add what trends depend "
+    "no intervals: the pre-trend test rejects parallel trends given the covariates; add what trends depend "
     "on to adjust, or see robust_trends()"
 )
 

@@ -30,7 +30,7 @@ from dpcausal.effects.did.contrasts import (
     taken_of_mean,
     widest,
 )
-from dpcausal.effects.did.result import GroupTimeEffects, PathEffect
+from dpcausal.effects.did.result import NO_INTERVALS, GroupTimeEffects, PathEffect
 from dpcausal.effects.did.robust import EventStudy
 from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
 from dpcausal.effects.result import normal_reach
@@ -264,11 +264,13 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
     notes = tuple(f"cohort {paths.cohorts[g]} {EXTREME if g in paths.biased else few}; averages are without it"
                   f"{LOST * (paths.starts[g] < 0)}" for g in dropped)  # fmt: skip
     lone = [paths.cohorts[g] for g in enough if paths.counts[g] < LEAST_VARIANCE]
+    uncompared = ""
     if not all_pairs.controls:
         first = [(g, start) for g, start in enumerate(paths.starts) if start > 0 and g in enough]
         later = control == "never" and any(controls_of(paths.starts, enough, False, pair) for pair in first)
         free = f": {NOT_YET}" if later and not paths.adjusted_for else ""
-        notes += (f"no cohort can be compared: too few persons, or nobody is left untreated{free}",)
+        uncompared = f"no cohort can be compared: too few persons, or nobody is left untreated{free}"
+        notes += (uncompared,)
     notes += _note_on_uncompared(paths, all_pairs)
     if lone and contrasts.pooled:
         notes += (f"cohorts of one person, {', '.join(lone)}, have the variance of the other cohorts",)
@@ -300,7 +302,7 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
         att=rows[whole][0] if rows[whole] else None, event_study=tuple(rows[of_events]), by_cohort=tuple(rows[cells]),
         cohort_means=tuple(rows[last]), trend=trend, pretrend=pretrend, notes=notes, adjusted_for=paths.adjusted_for,
         share_counted=None if paths.weighed else float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
-        times=paths.times,
+        times=paths.times, interval_reason=reason.removeprefix(NO_INTERVALS) or uncompared,
         never=tuple(one for one, start in zip(paths.cohorts, paths.starts, strict=True) if start < 0),
         moved=tuple(f"{one} counts from {paths.times[start]}" if start else f"{one} has no period before it to compare"
                     for one, start in zip(paths.cohorts, paths.starts, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpcausal.codec import storable
@@ -16,6 +16,7 @@ from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, interval_text, p_text, percent_text, signed_text
 
+NO_INTERVALS = "no intervals: "
 OTHERS = "intervals by clusters are of the mean effect and the event study alone, each by itself"
 OTHER_CONTROL = "the variance between clusters was released for control={!r} alone"
 MOST_TIMES = 12
@@ -60,8 +61,10 @@ class GroupTimeEffects(Result):
         ``"never"`` or ``"not-yet"``.
     att : PathEffect or None
         The mean effect over cohorts and treated periods, by persons; ``None``: see ``notes``.
-    estimate, interval, interval_reason, standard_error, noise_error
+    estimate, interval, standard_error, noise_error
         Those of ``att``.
+    interval_reason : str
+        Why ``att`` has no interval; empty if it has one.
     event_study : tuple of PathEffect
         By periods since treatment began; the period before it is 0 and left out.
     by_cohort : tuple of PathEffect
@@ -108,6 +111,7 @@ class GroupTimeEffects(Result):
     release: Release
     guarantee: Guarantee
     share_counted: float | None = 1.0
+    interval_reason: str = field(default="", kw_only=True)
     cohort_means: tuple[PathEffect, ...] = ()
     adjusted_for: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
@@ -136,15 +140,6 @@ class GroupTimeEffects(Result):
         """That of ``att``."""
         return None if self.att is None else self.att.noise_error
 
-    @property
-    def interval_reason(self) -> str:
-        """Why the mean effect has no interval; empty if it has one."""
-        if self.interval is not None or not self.notes:
-            return ""
-        whole = next((note for note in self.notes if note.startswith("no ")), self.notes[-1])
-        kind, _, reason = whole.partition(": ")
-        return reason if " interval" in kind else whole
-
     def by_clusters(self, cluster: str, control: str, variances: Sequence[ClusterVariance]) -> GroupTimeEffects:
         """Return the answer with intervals by clusters, of the mean effect and each event against one control."""
         whole = () if self.att is None else (self.att,)
@@ -156,9 +151,12 @@ class GroupTimeEffects(Result):
             if variance.few:
                 reasons.setdefault(variance.few, []).append("all periods" if row is rows[0] and whole else row.name)
         few = tuple(f"no interval of {', '.join(names)}: {reason}" for reason, names in reasons.items())
-        answer = self.without_intervals(OTHERS if known else OTHER_CONTROL.format(control))
+        other = OTHER_CONTROL.format(control)
+        reason = self.interval_reason or ((variances[0].few if known and whole else "") if known else other)
+        answer = self.without_intervals(OTHERS if known else other)
         return replace(
-            answer, att=rows[0] if whole else None, event_study=rows[len(whole) :], notes=(*few, *answer.notes),
+            answer, att=rows[0] if whole else None, interval_reason=reason,
+            event_study=rows[len(whole) :], notes=(*few, *answer.notes),
             trend=None, pretrend=None, cluster=cluster, clusters=known[0].groups if known else None,
         )  # fmt: skip
 
@@ -168,7 +166,7 @@ class GroupTimeEffects(Result):
         )
         return replace(
             self, att=self.att and _clustered(self.att), event_study=event_study, by_cohort=by_cohort,
-            cohort_means=cohort_means, notes=(*self.notes, reason),
+            cohort_means=cohort_means, notes=(*self.notes, reason), interval_reason=reason.removeprefix(NO_INTERVALS),
         )  # fmt: skip
 
     def headline(self) -> list[str]:
