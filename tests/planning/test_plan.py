@@ -201,6 +201,19 @@ def test_the_range_of_did_covers_what_is_not_stated() -> None:
         assert len(halves) >= 3 and steady.low <= np.median(halves) <= steady.high
 
 
+def test_a_plan_of_did_takes_the_size_of_each_cohort() -> None:
+    loss, both = dpc.ApproxDP(2, 1e-6), {"n": 600, "spread": 0.02, "periods": 5, "starts": "1,3,4"}
+    alike, stated = ({"share": 0.3}, {"shares": "0.1,0.1,0.1"})
+    assert dpc.plan("did", loss=loss, **both, **alike).accuracy == dpc.plan("did", loss=loss, **both, **stated).accuracy
+    few = dpc.plan("did", loss=loss, **both, shares="0.02,0.14,0.14")
+    assert few.accuracy != dpc.plan("did", loss=loss, **both, **alike).accuracy
+    for wrong in ({"shares": "0.1,0.1"}, {"shares": "0.1,0.1,0.1", "share": 0.3}, {"shares": "0.5,0.5,0.5"},
+                  {"shares": "1.2.3,0.1,0.1"}):  # fmt: skip
+        with pytest.raises(ParameterError) as refused:
+            dpc.plan("did", loss=loss, **both, **wrong)
+        assert "shares" in str(refused.value)
+
+
 def test_a_clear_curve_has_an_arrow_and_a_line_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpcausal.planning.graphs.BLOCKS", 15)
     loss = dpc.PureDP(1)

@@ -1,6 +1,7 @@
 """Planning effects over time, of persons and of one unit: half the width of an interval, from simulated panels."""
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -39,8 +40,8 @@ UNSTATED: dict[str, Any] = {"share": 0.05, "spread": 0.3}
 
 @dataclass(frozen=True, kw_only=True)
 class DidPlan(IntervalWidthPlan):
-    """What is assumed of differences in differences: cohorts of one size, by default one from the middle period on, and
-    one never treated."""
+    """What is assumed of differences in differences: treated cohorts, by default one from the middle period on, and one
+    never treated."""
 
     task: ClassVar[str] = "did"
     records: ClassVar[str] = "persons"
@@ -61,6 +62,10 @@ class DidPlan(IntervalWidthPlan):
     starts: str = assumption(
         "Place of each treated cohort's first treated period, of which the first is 0: 1,3,4. By default one cohort, "
         "from the middle period on.", "",
+    )  # fmt: skip
+    shares: str = assumption(
+        "Share of the persons in each of these cohorts, in their order: 0.04,0.08,0.26. By default share in parts of "
+        "one size.", "",
     )  # fmt: skip
     all_treated: bool = assumption("Whether everybody is treated in the end; share then has no effect.", False)
     control: str = assumption("As in did.", "never")
@@ -92,7 +97,11 @@ class DidPlan(IntervalWidthPlan):
     def __post_init__(self) -> None:
         super().__post_init__()
         public.check_choice("control", self.control, ("never", "not-yet"))
-        _ = self.begins
+        if len(self.sizes) != len(self.begins) or (self.shares and self.share is not None):
+            text = "shares must be one for each of starts, without share"
+            raise ParameterError(text, argument="shares", rule="choice", value=self.shares)
+        if self.shares:
+            public.number("the sum of shares", sum(self.sizes), 0.01, 0.99)
 
     @property
     def begins(self) -> list[int]:
@@ -100,10 +109,18 @@ class DidPlan(IntervalWidthPlan):
         return sizes_in("starts", self.starts, 1, self.periods - 1) or [self.periods // 2]
 
     @property
+    def sizes(self) -> list[float]:
+        """The treated cohorts' sizes, relative to each other."""
+        if not re.fullmatch(r"(0?\.\d+(, *0?\.\d+)*)?", self.shares):
+            raise ParameterError("shares must be numbers with commas, such as 0.1,0.2", argument="shares", rule="numbers")
+        return [float(one) for one in self.shares.split(",") if one] or [1.0] * len(self.begins)
+
+    @property
     def condition(self) -> str:
         share, spread = self.stated
         whom = "all" if self.all_treated else f"{100 * share:g} %"
-        many = f"in {len(self.begins)} cohorts of one size" if self.starts else "all from the middle period on"
+        size = "" if self.shares else " of one size"
+        many = f"in {len(self.begins)} cohorts{size}" if self.starts else "all from the middle period on"
         return f" if {whom} are treated, {many}, and a person varies by an SD of {spread * self.width:.2g}"
 
     def expected(self, n: int, loss: Loss) -> Forecast:
@@ -116,19 +133,21 @@ class DidPlan(IntervalWidthPlan):
     @property
     def stated(self) -> tuple[float, float]:
         """The share and the spread that are simulated."""
-        return EVEN if self.share is None else self.share, USUAL if self.spread is None else self.spread
+        share = sum(self.sizes) if self.shares else EVEN if self.share is None else self.share
+        return share, USUAL if self.spread is None else self.spread
 
     @property
     def far_end(self) -> dict[str, Any]:
-        return {name: value for name, value in UNSTATED.items() if getattr(self, name) is None}
+        stated = {"share": self.share is not None or bool(self.shares), "spread": self.spread is not None}
+        return {name: value for name, value in UNSTATED.items() if not stated[name]}
 
     @property
     def cautious(self) -> bool:
-        return self.share is None
+        return "share" in self.far_end
 
     @property
     def range_condition(self) -> str:
-        parts = [f"{100 * UNSTATED['share']:g} % or more are treated"] if self.share is None else []
+        parts = [f"{100 * UNSTATED['share']:g} % or more are treated"] if self.cautious else []
         if self.spread is None:
             low, high = USUAL * self.width, UNSTATED["spread"] * self.width
             parts.append(f"a person varies by an SD of {low:.2g} to {high:.2g}")
@@ -137,7 +156,8 @@ class DidPlan(IntervalWidthPlan):
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         person, time = np.divmod(np.arange(n * self.periods), self.periods)
         begins, half, (share, spread) = self.begins, self.width / 2, self.stated
-        place = np.floor(rng.random(n) * len(begins) / (1.0 if self.all_treated else share)).astype(np.int64)
+        ends = np.cumsum(self.sizes) / sum(self.sizes) * (1.0 if self.all_treated else share)
+        place = np.searchsorted(ends, rng.random(n), side="right")
         cohort = np.where(place < len(begins), np.take([*begins, 0], place, mode="clip"), self.periods)[person]
         outcome = normal(rng, n)[person] + normal(rng, n * self.periods)
         never = [] if self.all_treated else [self.periods]
