@@ -69,6 +69,19 @@ def test_rows_that_are_held_are_summed_in_pieces_to_the_same_bits(
         assert released(rows()) == expected
 
 
+@pytest.mark.parametrize("levels", [2, 127, 128, 300])
+def test_codes_of_any_number_of_levels_are_summed_right_where_they_are_held(
+    monkeypatch: pytest.MonkeyPatch, levels: int
+) -> None:
+    monkeypatch.setattr(reading, "HELD", N)
+    monkeypatch.setattr(reading, "PIECE", 37)
+    codes = np.random.default_rng(levels).integers(0, levels, N)
+    schema = dpc.Schema({"g": dpc.Levels(range(levels))})
+    table = dpc.Table({"g": codes}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    counts = table.records(["g"]).sum(lambda rows: np.bincount(1000 * rows.values["g"], minlength=1000 * levels))
+    assert (counts[::1000] == np.bincount(codes, minlength=levels)).all() and counts.sum() == N
+
+
 def test_a_folder_a_pattern_and_a_database_are_one_table(tmp_path: Path, expected: dict[str, Any]) -> None:
     (home := tmp_path / "parts").mkdir()
     for place, start in enumerate(range(0, N, 400)):

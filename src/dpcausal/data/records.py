@@ -30,6 +30,9 @@ HELD, PIECE = 1 << 20, 1 << 14
 """So many records are held between passes; more are read again, a batch at a time.  What is held is summed over so many
 at once: their temporary columns fit a processor's cache."""
 
+FEW_LEVELS = 127
+"""Codes of so many levels have 8 bits while they are held."""
+
 CHANGED = (
     "the frame no longer has the number of rows counted when the table was made, or a file of it was written to; what "
     "a call was charged stays spent"
@@ -101,12 +104,20 @@ class Rows:
     def summed(self, kernel: Kernel) -> Integers:
         """Return the kernel's sum, piece by piece; all at once where rows have owners or keys."""
         if self.owners is not None or self.keys is not None or self.n <= PIECE:
-            return kernel(self)
-        pieces = (kernel(self.at(slice(start, start + PIECE))) for start in range(0, self.n, PIECE))
+            return kernel(self.wide)
+        pieces = (kernel(self.at(slice(start, start + PIECE)).wide) for start in range(0, self.n, PIECE))
         total = next(pieces)
         for piece in pieces:
             total = total + piece
         return total
+
+    @property
+    def wide(self) -> Rows:
+        """The same rows with codes of 64 bits, where they are held with fewer."""
+        if all(column.dtype.itemsize == 8 for column in self.values.values()):
+            return self
+        return replace(self, values={name: column.astype(np.int64) if column.dtype == np.int8 else column
+                                     for name, column in self.values.items()})  # fmt: skip
 
     @classmethod
     def joined(cls, several: Sequence[Rows]) -> Rows:
@@ -206,7 +217,7 @@ class TableSpec(Uncopyable):
         others = (one for one in (self.person, self.cluster) if one is not None)
         return tuple(dict.fromkeys((*names, *(one.name for one in self.inside), *weight, *others)))
 
-    def read(self, names: tuple[str, ...], parts: bool) -> Rows | None:
+    def read(self, names: tuple[str, ...], parts: bool, narrow: bool = False) -> Rows | None:
         """Bring records into memory, with ``parts`` all rows of persons; ``None`` if others than those counted."""
         if not (needed := self.needed(names)):
             return Rows.of({}, np.ones(self.n, dtype=np.bool_), self.missing)
@@ -215,7 +226,7 @@ class TableSpec(Uncopyable):
             return None
 
         def records() -> Rows | None:
-            rows = Reading.of(self, names).rows(collected)
+            rows = replace(Reading.of(self, names), narrow=narrow and self.person is None).rows(collected)
             if self.person is None:
                 return rows
             persons = Persons.of(collected, self.person, self.source.declared(self.person).kind is Kind.FIELD)
@@ -241,6 +252,8 @@ class Reading:
     missing: str
     weight: tuple[str, Bounded] | None
     cluster: str | None = None
+    narrow: bool = False
+    """Whether codes of few levels have 8 bits."""
 
     @classmethod
     def of(cls, table: TableSpec, names: tuple[str, ...]) -> Reading:
@@ -267,10 +280,11 @@ class Reading:
 
     def rows(self, collected: Collected) -> Rows:
         """Return the records of the rows collected, each from its own row alone."""
-        both = {
-            name: cleaned_column(collected, name, column, fields=name in self.fields)
-            for name, column in self.columns.items()
-        }
+        both = {}
+        for name, column in self.columns.items():
+            values, known = cleaned_column(collected, name, column, fields=name in self.fields)
+            narrow = self.narrow and isinstance(column, Levels) and len(column) <= FEW_LEVELS
+            both[name] = values.astype(np.int8) if narrow else values, known
         inside = np.ones(len(collected), dtype=np.bool_)
         for one in self.inside:
             inside &= one.holds(*both[one.name])

@@ -335,21 +335,21 @@ class Table(Frozen):
         check_order(self._spec.source, self._spec.person)
         return self.to_sum(names, parts=True)
 
-    def to_sum(self, names: Iterable[str], parts: bool) -> Rows:
-        """Bring ``rows``, or ``parts``, in any order.  *Private.*"""
+    def to_sum(self, names: Iterable[str], parts: bool, narrow: bool = False) -> Rows:
+        """Bring ``rows``, or ``parts``, in any order; ``narrow``: codes of few levels have 8 bits.  *Private.*"""
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError("names must be a list of column names, not one text")
         listed = tuple(names)
         for name in listed:
             self.schema.column(name)
-        if (rows := self._spec.read(tuple(dict.fromkeys(listed)), parts)) is None:
+        if (rows := self._spec.read(tuple(dict.fromkeys(listed)), parts, narrow)) is None:
             raise SchemaError(CHANGED)
         return rows
 
     def records(self, names: Iterable[str], *, parts: bool = False) -> Records:
         """Return the ``rows``, or ``parts``, to be summed over: many are read a batch at a time.  *Private.*"""
         listed = tuple(dict.fromkeys(names))
-        return Records(self._spec, listed, self.to_sum(listed, parts) if self._spec.held else None)
+        return Records(self._spec, listed, self.to_sum(listed, parts, narrow=True) if self._spec.held else None)
 
     def check_memory(self) -> None:
         """Refuse, before a spend, a question that needs all rows at once of a table that cannot bring them."""
