@@ -112,7 +112,8 @@ class DidPlan(IntervalWidthPlan):
     def sizes(self) -> list[float]:
         """The treated cohorts' sizes, relative to each other."""
         if not re.fullmatch(r"(0?\.\d+(, *0?\.\d+)*)?", self.shares):
-            raise ParameterError("shares must be numbers with commas, such as 0.1,0.2", argument="shares", rule="numbers")
+            text = "shares must be numbers with commas, such as 0.1,0.2"
+            raise ParameterError(text, argument="shares", rule="numbers", value=self.shares)
         return [float(one) for one in self.shares.split(",") if one] or [1.0] * len(self.begins)
 
     @property
