@@ -31,7 +31,7 @@ HELD, PIECE = 1 << 20, 1 << 14
 at once: their temporary columns fit a processor's cache."""
 
 FEW_LEVELS = 127
-"""Codes of so many levels have 8 bits while they are held."""
+"""The largest number of levels whose codes have 8 bits in memory."""
 
 CHANGED = (
     "the frame no longer has the number of rows counted when the table was made, or a file of it was written to; what "
@@ -113,7 +113,7 @@ class Rows:
 
     @property
     def wide(self) -> Rows:
-        """The same rows with codes of 64 bits, where they are held with fewer."""
+        """The same rows, with all codes as 64-bit integers."""
         if all(column.dtype.itemsize == 8 for column in self.values.values()):
             return self
         return replace(self, values={name: column.astype(np.int64) if column.dtype == np.int8 else column
