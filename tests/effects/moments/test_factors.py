@@ -253,6 +253,19 @@ def test_a_rare_level_has_no_interval_and_leaves_those_of_others() -> None:
     assert fit["site = west"].interval is None and fit["x"].interval is not None
 
 
+def test_the_interval_of_a_level_that_noise_lifts_above_the_limit_holds_its_effect() -> None:
+    schema, rng = {"y": SCHEMA["y"], "x": SCHEMA["x"], "g": dpc.Levels([0, 1, 2])}, np.random.default_rng(201)
+    shown = missed = 0
+    for seed in range(200, 260):
+        g, x = rng.choice(3, 10_000, p=[0.4, 0.014, 0.586]), rng.normal(size=10_000)
+        columns = {"y": 0.5 * x + 4.0 * (g == 1) + rng.normal(size=10_000), "x": x, "g": g}
+        ends = released(columns, names=list(schema), seed=seed, schema=schema).ols(
+            "y", ["x", "g"], errors="homoscedastic"
+        )["g = 1"].interval  # fmt: skip
+        shown, missed = shown + (ends is not None), missed + (ends is not None and not ends[0] <= 4 <= ends[1])
+    assert shown >= 5 and missed <= 3
+
+
 def test_a_number_that_levels_determine_is_named_and_levels_that_never_occur_move_nothing() -> None:
     columns = made(20_000)
     columns["w"] = np.array([SITES.index(one) for one in columns["site"]], dtype=float)

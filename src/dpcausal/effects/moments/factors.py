@@ -32,8 +32,10 @@ LEAST_COUNT = 2.0
 """A level counts as so many deviations of its number at least."""
 QUANTILES = 4096
 """So many of the length of normal rows are taken to find what shortening leaves."""
-RESOLVED = 3.0
-"""The coefficient of a level has an interval where its number, and that of its reference, is so many deviations."""
+RESOLVED, NEARLY = 4.0, 3.0
+"""The coefficient of a level has an interval where its number, and that of its reference, is so many deviations.  Noise
+may have lifted it there: just above, what noise in the number moves counts so many deviations more, and none so many
+deviations further."""
 
 
 @dataclass(frozen=True)

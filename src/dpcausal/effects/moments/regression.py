@@ -11,7 +11,7 @@ from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.effects.cells.effect import robustness_limit, robustness_value
 from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrinkage
-from dpcausal.effects.moments.factors import RESOLVED, Contrasts
+from dpcausal.effects.moments.factors import NEARLY, RESOLVED, Contrasts
 from dpcausal.effects.moments.redundant import COLLINEAR, without_redundant
 from dpcausal.effects.moments.released import ReleasedMoments, line
 from dpcausal.effects.result import Interval, forest, normal_reach
@@ -267,7 +267,11 @@ def regress(
         gone = without_redundant(release.among((outcome, *regressors)), 1, least)[1]
         reason = COLLINEAR.format(", ".join(map(repr, gone))) if gone else reason
     counted = np.diag(fitted.moments)[len(places) :]
-    rare = counted <= RESOLVED * release.deviation * float((fitted.lift[len(places) :] ** 2).max(initial=0.0))
+    per = release.deviation * float((fitted.lift[len(places) :] ** 2).max(initial=0.0))
+    rare = counted <= RESOLVED * per
+    nearly = np.clip(NEARLY + RESOLVED - counted / max(per, 1e-300), 0.0, NEARLY)
+    by_number = release.deviation * fitted.inverse @ fitted.lift[1:, levels] * (fitted.lift.T @ contrast)[levels]
+    lifted = np.abs(back @ by_number) @ nearly[: len(levels)]
     for place in range(len(few) if levels else 0):
         if place not in numbers:
             of_levels = back[place, len(numbers) :]
@@ -283,7 +287,7 @@ def regress(
     coefficients = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), float(reaches[place]),
                     reason or few[place], robust[numbers.index(place)] if robust and place in numbers else None,
-                    float(unsure[place]), reported.references[place])
+                    float(unsure[place] + lifted[place]), reported.references[place])
         for place, name in enumerate(reported.names)
     )  # fmt: skip
     astray = assumed_errors and not whole and is_heavy_tailed(release)
