@@ -306,8 +306,15 @@ class Wording:
         pair = f"{self.listed(answer.x)} and {self.listed(answer.y)}"
         p = f" ({p_text(answer.pvalue)})" if answer.pvalue is not None else ""
         if answer.decision == "dependent":
-            return f"{pair[0].upper()}{pair[1:]} are {_sign_text(answer)}associated{given}{p}."
+            return f"{pair[0].upper()}{pair[1:]} are {self._sign_text(answer)}associated{given}{p}."
         return f"No association between {pair}{given} was detected{p}. This is not evidence of independence."
+
+    def _sign_text(self, answer: Independence) -> str:
+        if answer.method not in SIGNED or len(answer.x) != 1 or len(answer.y) != 1:
+            return ""
+        if answer.method == "gcm" and any(len(self.declared.get(one, ())) > 2 for one in (*answer.x, *answer.y)):
+            return ""  # the largest of several absolute covariances
+        return "negatively " if answer.statistic < 0 else "positively "
 
     def graph_sentence(self, answer: Discovery) -> str:
         """Return the edges that are stable under fresh noise, the most stable first."""
@@ -330,7 +337,8 @@ class Wording:
                             f"{percent}{interval_text(one.interval)}" if one.interval else "none", one.evidence)
                     for name, one in parts]  # fmt: skip
         if isinstance(answer, Independence):
-            sign = {"p": ": both rise together", "n": ": one falls as the other rises"}.get(_sign_text(answer)[:1], "")
+            signs = {"p": ": both rise together", "n": ": one falls as the other rises"}
+            sign = signs.get(self._sign_text(answer)[:1], "")
             text = f"Yes{sign}" if answer.decision == "dependent" else "Not detected"
             return [Finding(title, text, "–", p_text(answer.pvalue))]
         if isinstance(answer, Direction):
@@ -338,12 +346,6 @@ class Wording:
         if isinstance(answer, Discovery):
             return [Finding(title, self.graph_sentence(answer), "–", "Exploratory")]
         return [Finding(title, self.conclusions(question, answer)[0])]
-
-
-def _sign_text(answer: Independence) -> str:
-    if answer.method not in SIGNED or len(answer.x) != 1 or len(answer.y) != 1:
-        return ""
-    return "negatively " if answer.statistic < 0 else "positively "
 
 
 def disagreements(results: Iterable[tuple[QuestionPart, Any]], wording: Wording) -> list[str]:

@@ -1,5 +1,6 @@
 """The report: one file that loads nothing, whose tags close, and that tells what was released and no more."""
 
+import os
 import re
 from dataclasses import replace
 from functools import lru_cache
@@ -153,6 +154,30 @@ def test_where_a_graph_lacks_an_edge_that_a_test_found_a_sentence_says_on_which_
               if isinstance(answer, dpc.Discovery) else answer) for question, answer in inputs.results]  # fmt: skip
     told = disagreements(empty, inputs.wording)
     assert len(told) == 2  # of the test, and of the effect
+
+
+def test_a_test_of_three_levels_has_no_sign_and_one_of_two_has() -> None:
+    rng = np.random.default_rng(1)
+    x, z = rng.integers(0, 3, 600), rng.random(600)
+    frame = {"three": x, "two": (x > 0).astype(int), "y": np.clip(x / 2, 0, 1), "z": z}
+    schema = {"three": dpc.Levels([0, 1, 2]), "two": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 1), "z": dpc.Bounded(0, 1)}
+    table = dpc.Table(frame, dpc.Schema(schema), dpc.Ledger.without_privacy())
+    wording = Wording(declared={"three": ("0", "1", "2"), "two": ("0", "1")})
+    for name, levels in (("three", 3), ("two", 2)):
+        found = dpc.ci_test(table, name, "y", given=["z"], loss=dpc.NoPrivacy(), method="gcm")
+        turned = replace(found, statistic=-found.statistic)
+        one, other = (wording.conclusions(SimpleNamespace(task="ci_test"), answer) for answer in (found, turned))
+        assert (one == other) is (levels == 3)
+
+
+def test_the_methods_paragraph_names_the_answers_from_earlier_data(tmp_path: Path) -> None:
+    before = worded(tmp_path, "")
+    os.utime(tmp_path / "d.csv")
+    after = dpc.Study.open(tmp_path / "s.toml")._report_inputs()
+    texts = [block.text for inputs in (before, after) for block in document(inputs)
+             if block.kind == "quote" and "OpenDP" in block.text]  # fmt: skip
+    assert all(before.wording.question(before.plan.questions[0].question, STATEMENTS, "") in text for text in texts)
+    assert len(set(texts)) == 2
 
 
 def test_the_sentence_of_an_effect_names_the_levels_compared_unless_they_are_yes_and_no(study: dpc.Study) -> None:

@@ -180,10 +180,11 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
 
 
 def _methods_paragraph(inputs: ReportInputs) -> str:
-    answered = [one for one in inputs.plan.questions if one.state == ANSWERED]
+    answered = [one for one in inputs.plan.questions if one.state in (ANSWERED, EARLIER)]
     wording = inputs.wording
     listed = (f"{wording.question(one.question, STATEMENTS, '')} (method {named_method(one.method)}"
-              f"{''.join(f', assuming that {text}' for text in stated_assumptions(one))}, {one.cost})."
+              f"{''.join(f', assuming that {text}' for text in stated_assumptions(one))}, {one.cost}"
+              f"{', from an earlier state of the data' if one.state == EARLIER else ''})."
               for one in answered)  # fmt: skip
     questions = " ".join(listed) or "No question was answered yet."
     missing = MISSING.get("" if inputs.file.panel else inputs.file.missing, "").partition("; ")[0].partition(". ")[0]
