@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.errors import LedgerError, ParameterError
+from dpcausal.errors import LedgerError, ParameterError, Setting
 
 UNITS: dict[str, dict[str, Any]] = {
     "rows": {}, "persons": {"person": "id"}, "listed persons": {"person": "id", "ids": "public"},
@@ -53,6 +53,12 @@ def test_a_ledger_takes_its_own_unit_and_refuses_every_other_unpaid(declared: st
     with dpc.Ledger.open(path) as ledger:
         ask(declared, ledger)
         assert len(ledger.entries()) == 1 and ledger.protects.arguments == UNITS[declared]
+
+
+def test_who_forgot_the_person_is_told_to_name_it_and_not_to_make_a_second_ledger() -> None:
+    with pytest.raises(LedgerError) as refused:
+        ask("rows", dpc.Ledger.in_memory(ONE, person="id"))
+    assert refused.value.rule == "unit" and Setting("person", "id") in refused.value.hint
 
 
 @pytest.mark.parametrize("wrong", [

@@ -27,7 +27,7 @@ from dpcausal.data.schema import Schema
 from dpcausal.data.sources.fingerprint import confirm
 from dpcausal.data.sources.origin import Origin, opened
 from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
-from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting, with_signature_errors
+from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting, nearest, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.privacy.unpicklable import Frozen
@@ -150,7 +150,9 @@ class Table(Frozen):
             check_declared(column, declared, source.declared(column))
         if person is not None:
             if not isinstance(person, str) or person not in source.names:
-                raise SchemaError("person must be the name of a column of the frame that has the ids")
+                near = nearest(person, source.names)
+                text = f"person must be the name of a column of the frame that has the ids{near}"
+                raise SchemaError(text, argument="person", rule="column", value=person)
             check_id(check_name(person), source.declared(person), ids)
             check_max_rows_per_person(max_rows_per_person)
             if limit > MOST_HELD:

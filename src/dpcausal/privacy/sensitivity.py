@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.errors import FenceError, HiddenAnswerError, ParameterError
+from dpcausal.errors import FenceError, HiddenAnswerError, LedgerError, ParameterError, Setting
 
 
 class Relation(Enum):
@@ -90,11 +90,15 @@ class PrivacyUnit:
         named = f" of the column {self.column!r}{listed}"
         return f"persons{named}" if self.unit in (Unit.PERSON, Unit.LISTED_PERSON) else f"each {self.unit.value}"
 
-    def refusal(self, other: PrivacyUnit) -> str:
-        return (
-            f"this ledger protects {self}, the question protects {other}: their losses do not add up. Nothing was "
-            f"spent. Make a new ledger that protects {other}; its budget comes on top of this one's"
-        )
+    def refusal(self, other: PrivacyUnit) -> LedgerError:
+        apart = "their losses do not add up. Nothing was spent"
+        text = f"this ledger protects {self}, the question protects {other}: {apart}"
+        new = f"make a new ledger that protects {other}; its budget comes on top of this one's"
+        persons, units = (Unit.PERSON, Unit.LISTED_PERSON), (Unit.ROW, Unit.PERSON, Unit.LISTED_PERSON)
+        asked = (Setting(name, value) for name, value in self.arguments.items())
+        hint = (*(part for one in asked for part in (one, " ")), "protects as the ledger does")
+        joined = self.unit in persons and other.unit in units
+        return LedgerError(text, argument="ledger", rule="unit", hint=hint if joined else new)
 
 
 LONGEST_COLUMN = 200

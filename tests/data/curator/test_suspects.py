@@ -1,5 +1,6 @@
 """Common codes of a missing answer are remarked where they are unlike their neighbours, and honest columns are not."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,3 +99,9 @@ HONEST: dict[str, Any] = {
 @pytest.mark.parametrize("case", HONEST)
 def test_a_column_without_codes_is_not_remarked(case: str) -> None:
     assert remarked(*HONEST[case]) == 0
+
+
+def test_texts_that_are_declared_by_bounds_are_remarked_and_called_no_codes(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("x\n" + "yes\nno\n" * 50)
+    notes = dpc.Schema({"x": dpc.Bounded(0, 1)}).check(str(tmp_path / "d.csv")).notes
+    assert notes and not any("missing=[" in note for note in notes)

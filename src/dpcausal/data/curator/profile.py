@@ -257,7 +257,7 @@ def _notes_of_levels(codes: NDArray[np.int64], column: Levels, absent: float) ->
     twins = likely_spellings(map(str, column.labels), column.labels)
     notes = (
         (_lacking(absent), absent >= MUCH_MISSING and column.other is None),
-        ("most of its values are no declared level: a number is declared Bounded(lower, upper)", absent > 0.5),
+        ("most of its values are no declared level: declare those of the file, or a number by bounds", absent > 0.5),
         (f"levels that never occur: {', '.join(map(repr, never))}; are they spelled differently?", bool(never)),
         ("it is constant, and says nothing", distinct.size == 1 and (column.other is None or not absent)),
         (f"levels look like spellings of one: leave one out of levels, and add {spellings_line(twins)}", bool(twins)),

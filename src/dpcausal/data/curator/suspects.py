@@ -88,12 +88,14 @@ def _is_lone_zero(values: NDArray[np.float64], counts: NDArray[np.int64], place:
 
 
 def suspects_of_texts(texts: Iterable[str], rows: int, column: Bounded) -> tuple[str, ...]:
-    counts = Counter(texts)
+    counts = Counter(text for text in texts if text.strip())
+    kind = "date" if column.dates else "number"
+    if 2 * counts.total() > rows:  # no codes beside numbers
+        return () if likely_forms(counts) else (f"most of its values are no {kind}s: a category is declared by levels",)
     often = [(text, count) for text, count in counts.most_common(5)
              if count >= max(LEAST, OFTEN * rows) and text not in (column.missing or ())]  # fmt: skip
-    kind = "date" if column.dates else "number"
     return tuple(f"{text!r} is no {kind} in {count / rows:.1%} of the rows: {DECLARE.format(repr(text))}"
-                 for text, count in often if text.strip())  # fmt: skip
+                 for text, count in often)  # fmt: skip
 
 
 def suspects_of_levels(codes: NDArray[np.int64], column: Levels, meanings: Mapping[str, str]) -> tuple[str, ...]:

@@ -71,7 +71,9 @@ def predicate(name: str, column: Column, at_least: object, at_most: object, amon
     listed = tuple(among)
     codes = [column.code_of(one) for one in listed]
     if not listed or None in codes:
-        raise ParameterError(f"among must list levels that are declared for column {name!r}, at least one")
+        levels = ", ".join(map(str, column.labels))
+        text = f"a subgroup must list levels that are declared for column {name!r}, at least one: {levels}"
+        raise ParameterError(text, argument="among", rule="levels")
     named = tuple(code for code in codes if code is not None)
     return Predicate(name, among=tuple(column.labels[code] for code in named), codes=named)
 

@@ -221,7 +221,7 @@ class Account:
     def undeclared(self, unit: PrivacyUnit, once: Mapping[str, Any]) -> dict[tuple[str, str], str]:
         """Return the declarations that are new; refuse those of another unit, or against an earlier one."""
         if unit is not self.protects and unit != self.protects and not self.budget.exact:
-            raise LedgerError(self.protects.refusal(unit))
+            raise self.protects.refusal(unit)
         if once == {}:
             return {}
         declared = declarations(once)

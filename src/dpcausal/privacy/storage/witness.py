@@ -117,7 +117,8 @@ def check_new(folder: Path | None, path: Path | str) -> None:
 def check_lost(folder: Path | None, path: Path | str) -> None:
     if (known := _witness_at(folder, path, ever=True)) is not None:
         text = f"ledger {path}: it was seen here, by its witness {known}, and is gone"
-        raise LedgerDamagedError(text, argument="ledger", rule="lost-ledger", hint="restore it from your backup")
+        raise LedgerDamagedError(text, argument="ledger", rule="lost-ledger",
+                                 hint="put it back, name its new path if you moved it, or restore the newest backup")
 
 
 def refuse_replaced_ledger(folder: Path, path: str, own: Path) -> None:
