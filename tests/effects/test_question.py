@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from dpcausal.effects.question import AT_BOUND
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.result import IMPUTED
 from tests import factories
@@ -292,3 +293,9 @@ def test_where_missing_is_a_level_it_may_be_named_as_an_arm() -> None:
     table = factories.table({"t": t, "y": rng.random(4_000)}, schema, loss, missing="level")
     found = asked(loss, table, adjust=[], treatment="t", outcome="y", treated="missing", control="0")
     assert found.treated == "missing" and found.interval is not None
+
+
+@pytest.mark.parametrize(("bounds", "told"), [((0, 10), False), ((0, 5_000), True), ((-5_000, 0), True)])
+def test_means_at_a_bound_are_remarked_as_those_of_another_unit_are(bounds: tuple[float, float], told: bool) -> None:
+    found = asked(EXACT, table(EXACT, cost=dpc.Bounded(*bounds)), outcome="cost")
+    assert (AT_BOUND.format("cost") in found.notes) is told

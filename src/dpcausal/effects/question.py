@@ -40,7 +40,11 @@ COMPLETE = (
 LEAST_COUNTED, MOSTLY_COUNTED = 0.05, 0.95
 FEW_COUNT = (
     "hardly any record counts: most have a missing value of the call, or hold levels, weights or numbers that are "
-    "not as declared; schema.check(frame) shows the curator which, before anything is paid"
+    "not as declared; 'dpcausal check' or schema.check(frame) shows the curator which, before anything is paid"
+)
+NEAR_BOUND, AT_BOUND = 0.01, (
+    "the means of {!r} are within 1 % of a bound: is its unit that of the bounds, and are they far too wide? "
+    "'dpcausal check' shows the curator"
 )
 BEFORE = "causal if all confounders of treatment and outcome are adjusted for, and nothing that the treatment changes"
 
@@ -159,8 +163,15 @@ class EffectQuestion(TableQuestion[Effect]):
             population=released.population if self.drops_missing else "imputed",
         )  # fmt: skip
         few = effect.share_counted is not None and effect.share_counted < LEAST_COUNTED
-        note = FEW_COUNT if few else effect.missing_text
-        return replace(effect, notes=(*effect.notes, *self.selection_caveats, *([note] if note else [])))
+        own = FEW_COUNT if few else effect.missing_text, AT_BOUND.format(self.outcome) if self._at_bound(effect) else ""
+        return replace(effect, notes=(*effect.notes, *self.selection_caveats, *filter(None, own)))
+
+    def _at_bound(self, effect: Effect) -> bool:
+        column, means = self.column(self.outcome), (effect.mean_treated, effect.mean_control)
+        if not isinstance(column, Bounded) or None in means:
+            return False
+        places = [(mean - column.lower) / column.width for mean in means if mean is not None]
+        return max(places) < NEAR_BOUND or min(places) > 1 - NEAR_BOUND
 
     def _share_counted(self, release: Release | None) -> float | None:
         partly = self.table.weighed or self.table.inside or not self.drops_missing
