@@ -50,6 +50,8 @@ class Setting:
     method=dpc.methods.Gcm(blocks=40)
     method = { name = "gcm", blocks = 40 }
     --method gcm --blocks 40
+    >>> Setting("alpha", 1).written("command"), Setting("partial", True).written("command")
+    ('--alpha 1', '--partial')
     """
 
     name: str
@@ -83,9 +85,12 @@ class Setting:
     def _command(self) -> str:
         amounts = getattr(self.value, "amounts", {self.name: self.value})
         options = {**amounts, **self.options}.items()
-        return " ".join(_flag(name) if value in (..., True) else f"{_flag(name)} {_as_text(value)}"
+        return " ".join(_flag(name) if value is ... or value is True else f"{_flag(name)} {_as_text(value)}"
                         for name, value in options)  # fmt: skip
 
+
+OPTIONS = {"expected_head": "fingerprint"}
+"""Options of the command that have another name than the argument."""
 
 RUN_OPTIONS = ("refresh", "partial", "new_ledger")
 """Arguments of a run, which a study file has no key for."""
@@ -167,7 +172,8 @@ class DpCausalError(Exception):
         hint = (self.hint,) if isinstance(self.hint, (str, Setting)) else self.hint
         parts = [one.written(language) if isinstance(one, Setting) else one for one in hint]
         option = language == "command" and self.argument and self.text.startswith(f"{self.argument} must ")
-        text = _flag(self.argument) + self.text.removeprefix(self.argument) if option else self.text
+        named = _flag(OPTIONS.get(self.argument, self.argument))
+        text = named + self.text.removeprefix(self.argument) if option else self.text
         return f"{text}{': ' if text and any(parts) else ''}{''.join(parts)}"
 
     def __str__(self) -> str:

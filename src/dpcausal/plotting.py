@@ -24,6 +24,11 @@ def axes(ax: Any = None, size: tuple[float, float] = (6, 2)) -> Any:
     return figure.subplots()
 
 
+def picture_formats() -> frozenset[str]:
+    """Return the endings of pictures that can be written."""
+    return frozenset(axes().figure.canvas.get_supported_filetypes())
+
+
 def titled(ax: Any, *lines: str, **look: Any) -> Any:
     """Return the axes under a title, names on them as they stand: one with two dollar signs is no formula. Numbers that
     an axis writes by itself stay formulas."""

@@ -164,6 +164,8 @@ REFUSED = {
     "test --resamples 3": "resamples", "test --workers 0": "workers",
     "test --method papers.PrivGcm --constants own": "constants",
     f"effect data.csv --treatment group --outcome x --trial {OF} --epsilon 0.1 --weight Age": "rule: weight",
+    f"effect data.csv --treatment group --outcome x --trial {OF} --epsilon 0.1 --plot effect.doc": "rule: picture",
+    "plan discontinuity --n 9000 --epsilon 1": "rule: choice", "plan did --n 9000 --epsilon 1": "--epsilon 1 --delta",
 }  # fmt: skip
 """What is refused, its first word one of ``BASES`` or a command, and the rule, or a part of what is printed."""
 REFUSED |= {f"test --given Age --method crt --model-x {shlex.quote(text)}": "" for text in (

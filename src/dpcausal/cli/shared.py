@@ -155,6 +155,18 @@ def check_place(path: Path | None) -> None:
         raise ParameterError(f"{str(path)!r} is not in a folder that exists", argument=str(path), rule="folder")
 
 
+def check_picture(path: Path | None) -> None:
+    """Refuse, before anything is spent, a picture that cannot be drawn or written."""
+    check_place(path)
+    if path is None:
+        return
+    from dpcausal.plotting import picture_formats
+
+    if path.suffix and path.suffix[1:].lower() not in picture_formats():
+        text = f"{str(path)!r} is no picture: its name must end with .png, .pdf or .svg"
+        raise ParameterError(text, argument="plot", rule="picture")
+
+
 def short_fingerprint(head: str) -> str:
     return " ".join(head[place : place + 4] for place in range(0, 16, 4)) + " ..."
 

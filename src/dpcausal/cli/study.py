@@ -22,7 +22,7 @@ from dpcausal.cli.shared import (
     JsonOption,
     LargeOption,
     RhoOption,
-    check_place,
+    check_picture,
     echo,
     exit_codes,
     loss_from,
@@ -81,14 +81,11 @@ def _study_plan(
     what: Annotated[str, typer.Argument(
         metavar="STUDY|TASK", help=f"A study file; or a task: {', '.join(PLANNED)}. Its options: plan TASK --help.",
     )],
-    accuracy: Annotated[bool, typer.Option(help="Also predict the accuracy, which takes some seconds.")] = True,
+    accuracy: Annotated[bool, typer.Option(help="Also predict the accuracy: it takes seconds or minutes.")] = True,
     verbose: Annotated[bool, typer.Option("--verbose", help="Also show delta, rho and all assumptions.")] = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     with exit_codes():
-        if not (Path(what).suffix or Path(what).exists()):
-            text = f"there is no task {what!r}{nearest(what, PLANNED)}"
-            raise ParameterError(text, argument="task", rule="choice", value=what)
         from dpcausal.study.study import Study
 
         plan = Study.open(what).plan(accuracy=accuracy)
@@ -120,13 +117,19 @@ def _task_plan(
         own = {field.name for one in kinds.values() for field in fields(one)} - {one.name for one in fields(kind)}
         options = {name: stated.pop(name) for name in own & stated.keys()}
         stated["method"] = build_method(kinds, stated.pop("method", "auto"), options)
-    check_place(plot)
+    check_picture(plot)
     loss = None if epsilon is None and rho is None else loss_from(epsilon, delta, rho)
     result = plan(task, n=n, loss=loss, accuracy=target, delta=delta if loss is None else None,
                   accept_large_epsilon=accept_large_epsilon, **stated)  # fmt: skip
     echo(result.to_json() if as_json else result.summary())
     if plot is not None:
         result.plot(over=over).figure.savefig(plot)
+
+
+def _refuse_task(what: str, **_: Any) -> None:
+    with exit_codes():
+        text = f"plan has no task {what!r}" + (nearest(what, PLANNED) or f"; it has {', '.join(PLANNED)}")
+        raise ParameterError(text, argument="task", rule="choice", value=what)
 
 
 def _exit_by_states(plan: Any, well: set[str]) -> None:
@@ -139,13 +142,15 @@ def _exit_by_states(plan: Any, well: set[str]) -> None:
 
 def _plan_command(args: list[str]) -> Callable[..., None]:
     task = next((one for one in args if one.replace("_", "-") in PLANNED), None)
+    what = next((one for one in args if not one.startswith("-")), "")
+    own = [one for one in inspect.signature(_task_plan, eval_str=True).parameters.values() if one.name != "assumed"]
     if task is None:
-        return _study_plan
+        absent = what and not (Path(what).suffix or Path(what).exists())
+        return with_parameters(own, _refuse_task) if absent else _study_plan
     from dpcausal.planning.plan import TASK_PLANS
 
     kind = TASK_PLANS[task.replace("-", "_")]
     hints = get_type_hints(kind)
-    own = [one for one in inspect.signature(_task_plan, eval_str=True).parameters.values() if one.name != "assumed"]
     own += [parameter(one.name, plain_type(hints[one.name]) | None, one.metadata["text"]) for one in fields(kind)]
     taken = {one.name for one in own}  # a method's option of such a name is an assumption here
     options = method_options(methods_of(kind.methods)) if kind.methods else []

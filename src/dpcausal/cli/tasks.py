@@ -27,6 +27,7 @@ from dpcausal.cli.shared import (
     RhoOption,
     SchemaOption,
     assigned,
+    check_picture,
     check_place,
     exit_codes,
     loss_from,
@@ -289,8 +290,8 @@ def _run(
     if kinds:
         settings["method"] = build_method(kinds, given.pop("method"), chosen)
     files = {name: given.pop(name) for name in task.files}
-    for path in files.values():
-        check_place(path)
+    for option, path in files.items():
+        (check_picture if option == "plot" else check_place)(path)
     if sys.stdout is None:
         text = "standard output is closed: nothing was spent"
         raise ParameterError(text, argument="stdout", rule="closed-output")

@@ -125,7 +125,8 @@ class Ledger(Uncopyable):
         another.  With ``read_only`` nothing can be spent and nothing is written; the file need not be writable.
         """
         if expected_head is not None and not re.fullmatch("[0-9a-f]{64}", str(expected_head)):
-            raise ParameterError("expected_head must be 64 hexadecimal digits, as results print it")
+            text = "expected_head must be all 64 hexadecimal digits that 'dpcausal ledger show' prints"
+            raise ParameterError(text, argument="expected_head", rule="fingerprint")
         place = place_of(path)
         refuse_lost(path, witness)
         return cls(store_at(place)(place, expected_head, read_only=read_only, witnesses=folder_of(witness)))

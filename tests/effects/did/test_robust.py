@@ -91,6 +91,7 @@ def test_a_result_has_them_free_and_one_period_before_treatment_is_too_few() -> 
             assert one.bounds == pytest.approx((own.estimate, own.estimate))
             assert one.interval == pytest.approx(own.interval)
         assert one.interval[0] < one.bounds[0] <= one.bounds[1] < one.interval[1]
+    assert found.robust_trends(mbar=1).effects == found.robust_trends(mbar=[1]).effects
     assert list(robust.rows()[0]) == [*robust.named, "outcome", "coverage", "n"]
     assert robust.breakdown > 0 and len(robust.rows()) == len(robust.effects) and robust.headline()
     late = table(frame(y, g), EXACT).where("t", among=[2, 3, 4]).where("g", among=["3", "never"])

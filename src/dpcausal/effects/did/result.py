@@ -216,12 +216,12 @@ class GroupTimeEffects(Result):
         shared = {"outcome": self.outcome, "control": self.control, "coverage": self.coverage, "n": self.n}
         return [{"part": part, **flat_row(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
 
-    def robust_trends(self, mbar: Iterable[float] = (0.5, 1.0, 2.0)) -> RobustEffects:
+    def robust_trends(self, mbar: float | Iterable[float] = (0.5, 1.0, 2.0)) -> RobustEffects:
         """Return the effects where trends need not be parallel: free.
 
         Parameters
         ----------
-        mbar : list of float
+        mbar : float or list of float
             Relative magnitudes: after treatment the difference of trends changes per period by at most so many times
             its largest change between two periods before.
 
@@ -238,7 +238,8 @@ class GroupTimeEffects(Result):
         if self.cluster:
             text = "trends that are not parallel have no intervals by clusters"
             raise ParameterError(text, argument="cluster", rule="robust")
-        numbers = tuple(public.number("mbar", one, 0.0, 1e6) for one in mbar)
+        listed = mbar if isinstance(mbar, Iterable) else [mbar]
+        numbers = tuple(public.number("mbar", one, 0.0, 1e6) for one in listed)
         release: Any = self.release
         about = {"outcome": self.outcome, "coverage": self.coverage, "n": self.n, "guarantee": self.guarantee}
         shown = self.att is not None and self.att.interval is not None
