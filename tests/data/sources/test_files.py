@@ -269,6 +269,14 @@ def test_a_field_that_is_no_text_in_the_declared_encoding_refuses_nothing(
     assert [text for chunk in source.collect(["g"]).objects("g") for text in chunk][-1] == "b"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("broken", ["\ud800", "\udc00"])
+def test_half_a_pair_of_utf16_near_the_header_refuses_nothing(encoding: str, broken: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "d.csv", f"x;g\n1;{broken}\n2;b\n".encode(encoding, "surrogatepass"))
+    source = file_source(DataFile(str(path), ";", encoding=encoding))
+    assert source.names == ("x", "g") and numbers_of(source) == [1.0, 2.0]
+
+
 def test_a_declared_format_is_read_as_declared_and_is_other_data(tmp_path: Path) -> None:
     path = written(tmp_path / "d.csv", "Größe;b\n1,5;x\n1.5;x\n1.234,5;x\n-0,25;x\n;x\n1,2,3;x\n".encode("cp1252"))
     form = DataFile(str(path), ";", ",", encoding="cp1252")
