@@ -18,6 +18,7 @@ from dpcausal.claims import claims
 from dpcausal.effects.result import GroupEffect
 from dpcausal.study.phrases import QUESTIONS, STATEMENTS
 from dpcausal.study.report.answer_box import _group_sentence, homogeneity_pvalue
+from dpcausal.study.report.assumptions import assumption_lines
 from dpcausal.study.report.deployments import registry_record, yaml
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.findings import odds
@@ -212,6 +213,15 @@ def test_the_words_of_a_question_name_the_levels_and_are_those_of_no_other(tmp_p
         assert ["0.8" in text for text in words] == [False] * 4 + [True] * 2
     short = [one.about for one in inputs.plan.questions]
     assert len({short[0], short[1], short[2]}) == 3 and short[0] == short[4]
+
+
+def test_of_several_effects_each_line_of_sensitivity_names_its_question(study: dpc.Study) -> None:
+    inputs = study._report_inputs()
+    one = next(part for part in inputs.plan.questions if isinstance(part.answer, dpc.Effect))
+    for ratios, named in (((2.0, 3.0), 2), ((2.0, 2.0), 0)):
+        parts = tuple(replace(one, answer=replace(one.answer, e_value=ratio)) for ratio in ratios)
+        lines = assumption_lines(replace(inputs, plan=replace(inputs.plan, questions=parts)))
+        assert sum(f"Question {number}:" in line for line in lines for number in (1, 2)) == named
 
 
 def test_intervals_are_headed_by_their_coverage_or_each_states_its_own(tmp_path: Path) -> None:

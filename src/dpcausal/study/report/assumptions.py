@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from dpcausal.data.schema import Bounded
@@ -87,7 +88,8 @@ def assumption_lines(inputs: ReportInputs) -> tuple[str, ...]:
     if design is not None and inputs.randomised:
         within = f" within {wording.listed(design.within)}" if design.within else ""
         lines.append(f"Random assignment{within}, and no refusal or drop-out that depends on the treatment.")
-    for one in inputs.plan.questions:
+    sensitivity = defaultdict[str, list[int]](list)
+    for number, one in enumerate(inputs.plan.questions, start=1):
         is_random = wording.randomises(one.question.arguments.get("treatment"))
         for answer in answers_of(one.answer):
             clause = identification(answer)
@@ -99,12 +101,15 @@ def assumption_lines(inputs: ReportInputs) -> tuple[str, ...]:
                 limit = number_text(answer.e_value_limit or 1)
                 lines.append(f"No confounder with risk ratios of {number_text(answer.e_value)} with both treatment and "
                              f"outcome: it could explain the estimate ({limit}: the end of the interval).")  # fmt: skip
+                sensitivity[lines[-1]].append(number)
         if one.answer is not None:
             stated = "; ".join(stated_assumptions(one))
             both = MODELS.get(one.method, ""), f"Stated by the analyst and not checked: {stated}." if stated else ""
             lines += [*TASKS.get(SINGULAR.get(one.question.task, one.question.task), ()),
                       *filter(None, [" ".join(filter(None, both))])]  # fmt: skip
-    essential = list(dict.fromkeys(lines))
+    asked = {text: f"Question {', '.join(map(str, numbers))}: {text[:1].lower()}{text[1:]}"
+             for text, numbers in sensitivity.items() if len(sensitivity) > 1}  # fmt: skip
+    essential = [asked.get(text, text) for text in dict.fromkeys(lines)]
     lines = [_independence(inputs)]
     if file.weight is not None:
         most = f"A weight above {file.weight.largest:g} counts as {file.weight.largest:g}."

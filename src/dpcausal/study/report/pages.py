@@ -95,16 +95,17 @@ def _noise_share(inputs: ReportInputs) -> str:
 
 def _estimand_text(inputs: ReportInputs) -> str:
     parts, wording = list[str](), inputs.wording
-    for _, answer in inputs.results:
-        if not isinstance(answer, Effect):
-            continue
+    effects = [(number, answer) for number, one in enumerate(inputs.plan.questions, start=1)
+               for answer in answers_of(one.answer) if isinstance(answer, Effect)]  # fmt: skip
+    for number, answer in effects:
+        analysis = f"Analysis {number}: " if len(effects) > 1 else ""
         strata = wording.listed(answer.adjusted_for)
         where = (f"are in strata{f' of {strata}' if strata else ''} where the noisy count of each arm is at "
                  f"least {LEAST_COUNT} and {LEAST_RATIO:.0f} standard deviations of its noise"
                  if answer.method in STRATA else "have an estimated probability of treatment inside its limits; the "
                  "others count with the limit")  # fmt: skip
         positivity = f" Positivity: {percent_text(answer.share_supported)} of them {where}."
-        parts.append(f"Estimand, for complete records: {ESTIMANDS[answer.estimand]}."
+        parts.append(f"{analysis}Estimand, for complete records: {ESTIMANDS[answer.estimand]}."
                      f"{positivity if answer.method in STRATA + LIMITS else ''}")  # fmt: skip
         others = [one for one in answer.balance if one.name.partition(" = ")[0] not in wording.within]
         largest = sorted(others, key=lambda one: -abs(one.difference))[:3]
