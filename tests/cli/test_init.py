@@ -43,10 +43,11 @@ def written(done: Result) -> Any:
 
 
 def test_what_was_mistyped_is_asked_again_and_what_was_answered_is_kept() -> None:
-    told = of_file(PEOPLE, "Title", "idd", "id", "0..99")
+    told = of_file(PEOPLE, "Title", "idd", "id", "0,5..99,5", "0..99")
     assert told.exit_code != 0 and "'idd'; did you mean 'id'?" in told.output
     file = dpc.Study.open("s.toml").file
     assert (file.title, file.person, list(file.columns)) == ("Title", "id", ["age"])
+    assert file.columns["age"] == {"lower": 0, "upper": 99}
 
 
 def test_init_goes_back_and_leaves_no_file_without_an_answer() -> None:

@@ -167,6 +167,7 @@ def test_an_export_holds_every_entry(path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(command("ledger", "export", path, "--csv").stdout)))
     assert [row["hash"] for row in rows] == [entry.hash for entry in entries]
     assert [row["result_saved"] for row in rows] == ["False", "True", "False", "False", "False"]
+    assert [(row["epsilon"], row["delta"], row["rho"]) for row in rows] == [("0.125", "0.0", "")] * 5
     whole = json.loads(command("ledger", "export", path, "--json").stdout)
     assert [entry["loss"] for entry in whole["entries"]] == ["PureDP(0.125)"] * 5 and whole["renewals"] == []
 

@@ -61,11 +61,13 @@ def test_a_new_delivery_under_the_old_path_is_said_in_plan_run_and_report(tmp_pa
     delivery(tmp_path / "d.csv", seed=2)
     for plan in (study(tmp_path).plan(accuracy=False), study(tmp_path).run(new_ledger=True)):
         assert states(plan) == [EARLIER] and not plan.done and "linked" in plan.summary()
+        assert "--refresh" in plan.refresh_advice[0]
         assert plan.questions[0].answer.statistic == first.statistic and plan.questions[0].reason
     assert plan.questions[0].reason in study(tmp_path).report().with_suffix(".md").read_text()
     assert plan.questions[0].reason not in before and spends(tmp_path) == 1
     assert states(study(tmp_path).run(refresh=["linked"])) == [ANSWERED] == states(study(tmp_path).plan(accuracy=False))
     assert spends(tmp_path) == 2
+    assert study(tmp_path).plan(accuracy=False).refresh_advice == []
     delivery(tmp_path / "d.csv", seed=3)
     assert states(study(tmp_path, named="third").run(new_ledger=True)) == [ANSWERED] and spends(tmp_path) == 3
 

@@ -180,7 +180,7 @@ class Interview:
             except BackError:
                 place = answered.pop() if answered else 0
             except DpCausalError as error:
-                echo(f"      {error}. Try again.")
+                echo(f"      {error}{'' if str(error).endswith('?') else '.'} Try again.")
             else:
                 answered += [] if skipped else [place]
                 place += 1
@@ -258,7 +258,10 @@ class Interview:
     def _arguments(self, task: str, columns: list[str]) -> dict[str, Any]:
         one: dict[str, Any] = {"name": task.replace("_", "-"), "task": task}
         if task == "effect":
-            one |= {"treatment": self._several("  Treatment", 1, 1)[0], "outcome": self._several("  Outcome", 1, 1)[0]}
+            one |= {"treatment": self._several("  Treatment", 1, 1)[0]}
+            if levels := self.entries["columns"][one["treatment"]].get("levels"):
+                echo(f"      {escaped(str(levels[-1]))} is treated, {escaped(str(levels[0]))} is not.")
+            one |= {"outcome": self._several("  Outcome", 1, 1)[0]}
             if _yes("  Was the treatment randomised? [no]", "no"):
                 one["adjust"] = self._several("  Randomised within which columns, as a,b [Enter: none]", 0, 40)
                 self.entries["design"] = {"type": "randomised", "within": one["adjust"]}

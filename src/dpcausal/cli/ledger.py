@@ -273,14 +273,19 @@ def ledger_export(
         import csv
         import io
 
+        from dpcausal.privacy.loss import parse_loss
+
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
-        writer.writerow(["number", "at", "analyst", "task", "question", "method", "loss", "result_saved", "hash"])
+        amounts = ("epsilon", "delta", "rho")
+        head = ["number", "at", "analyst", "task", "question", "method", "loss", *amounts, "result_saved", "hash"]
+        writer.writerow(head)
         for entry in ledger.entries():
             detail, saved = json.loads(entry.detail), ledger.answer(entry.number) is not None
             texts = (detail.get("analyst", ""), entry.task, question_text(entry.task, detail), detail.get("method", ""))
             cells = (escaped(str(text)) for text in texts)
-            writer.writerow([entry.number, entry.at, *cells, entry.loss, saved, entry.hash])
+            numbers = (getattr(parse_loss(entry.loss), name, "") for name in amounts)
+            writer.writerow([entry.number, entry.at, *cells, entry.loss, *numbers, saved, entry.hash])
         sys.stdout.write(table.getvalue())
 
 

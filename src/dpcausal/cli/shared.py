@@ -44,7 +44,10 @@ LedgerOption = Annotated[str, typer.Option("--ledger", help="Privacy ledger; see
 
 def amount(text: str) -> Any:
     if "/" not in text:
-        return float(text)
+        try:
+            return float(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is no number such as 0.5 or 1/3") from None
     from dpcausal.privacy.loss import written_amount
 
     try:

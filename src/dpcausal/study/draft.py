@@ -16,6 +16,7 @@ from dpcausal.study.file import Approvers, Disclosure
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 RANGE = re.compile(rf"({NUMBER})\s*(?:\.\.|to|-|–)\s*({NUMBER})")
+DECIMAL_COMMAS = re.compile(r"-?\d+(?:,\d+)?\s*(?:\.\.|to|-|–)\s*-?\d+(?:,\d+)?")
 DATES = re.compile(r"(\d{4}-\d\d-\d\d)\s*(?:\.\.|to|–)\s*(\d{4}-\d\d-\d\d)")
 INTEGER = re.compile(r"[+-]?\d{1,18}")
 
@@ -107,9 +108,11 @@ def declaration_of(answer: str) -> dict[str, Any] | None:
         if not lower < upper:
             raise ParameterError("The first number must be below the second", rule="bounds")
         return {"lower": lower, "upper": upper} | extra
+    if DECIMAL_COMMAS.fullmatch(text):
+        raise ParameterError("Write two numbers with decimal points: 70.5..220", rule="bounds")
     levels = [part.strip() for part in text.split("," if "," in text else "/")]
     if not all(levels) or len(set(levels)) < len(levels) or len(levels) < 2 or "cuts" in extra:
-        text = "Need two numbers (0..52) or at least two categories (no, yes)"
+        text = "Need two numbers (0..52), two dates (2019-01-01 to 2019-12-31) or at least two categories (no, yes)"
         raise ParameterError(text, rule="declaration")
     if all(INTEGER.fullmatch(level) for level in levels):
         return {"levels": [int(level) for level in levels]} | extra

@@ -353,5 +353,6 @@ class StudyText:
     def _problem(self, details: Any) -> ParameterError:
         inner = ("function-", ONE_TEXT, "DataPart")
         place: Place = tuple(part for part in details["loc"] if not str(part).startswith(inner))
-        known = {"missing": "is missing", "extra_forbidden": "is not a key of a study"}
+        known = {"missing": "is missing", "extra_forbidden": "is not a key of a study",
+                 "model_type": "must be a table, as budget = { epsilon = 2.0, delta = 1e-6 }"}
         return self.refusal(place, known.get(details["type"], str(details["msg"]).removeprefix("Value error, ")))

@@ -118,6 +118,12 @@ class StudyPlan(TextResult):
         return all(one.state == ANSWERED for one in self.questions)
 
     @property
+    def refresh_advice(self) -> list[str]:
+        """What to do about answers from other data: a line, or none."""
+        advice = "--refresh NAME answers a question from the data as they are now, at a new cost."
+        return [advice] if any(one.state == EARLIER for one in self.questions) else []
+
+    @property
     def remaining(self) -> str:
         return str(self.left)
 
@@ -157,9 +163,10 @@ class StudyPlan(TextResult):
                       for one in self.questions if one.state == TO_ASK for caveat in one.caveats]  # fmt: skip
         elif any(one.caveats for one in self.questions):
             lines.append(f"Assumptions of each method: dpcausal plan {path} --verbose")
-        new = " --new-ledger" if self.missing_ledger else ""
-        if any(one.state == CANNOT for one in self.questions):
-            return "\n".join([*lines, f"Next: change the questions that cannot be asked, then dpcausal plan {path}"])
+        new, states = " --new-ledger" if self.missing_ledger else "", {one.state for one in self.questions}
+        if states & {CANNOT, BEYOND}:
+            which = "that cannot be asked" if CANNOT in states else "beyond the budget"
+            return "\n".join([*lines, f"Next: change the questions {which}, then dpcausal plan {path}"])
         return "\n".join([*lines, f"Next: dpcausal {'report' if self.done else 'run'} {path}{new}"])
 
     def _table(self, verbose: bool) -> list[str]:
@@ -181,8 +188,7 @@ class StudyPlan(TextResult):
         lines = [f"{state[0].upper()}{state[1:]}: {names}." for state, names in named.items() if names]
         if named[CANNOT] or named[BEYOND]:
             return [*lines, "A run stops here; with --partial it answers the other questions."]
-        if named[EARLIER]:
-            lines.append("--refresh NAME answers a question from the data as they are now, at a new cost.")
+        lines += self.refresh_advice
         costs = {one.key or one.question.name: one.cost for one in self.questions if one.state == TO_ASK}
         if costs:
             amounts = [getattr(cost, "epsilon", None) for cost in costs.values()]
