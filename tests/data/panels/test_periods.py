@@ -34,7 +34,7 @@ def test_a_time_has_one_label(value: Any, label: Any) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, float("nan"), float("inf"), True, "", pd.NaT, pd.NA, np.datetime64("NaT"), object(), [1], b"1989",
+    [None, float("nan"), float("inf"), True, "", pd.NaT, pd.NA, np.datetime64("NaT", "s"), object(), [1], b"1989",
      Decimal("sNaN"), "0001-01-01T00:00:00+14:00", dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=5)))],
 )  # fmt: skip
 def test_what_is_no_time_has_none(value: Any) -> None:
