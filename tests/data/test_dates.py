@@ -67,9 +67,9 @@ def test_dates_of_every_source_are_the_same_days_and_quarters(name: str, tmp_pat
 
 
 HOSTILE = [
-    pd.NaT, np.datetime64("NaT", "s"), None, 5, 20190131, 1e300, "", "2019-02-30", "2019-1-1x", "31.12.2019", "0000-01-01",
-    "99999-01-01", np.datetime64(2**62, "s"), float("nan"), [date(2019, 1, 1)], b"2019-01-01", object(), timedelta(3),
-    np.array([1, 2]), "٢٠١٩-٠١-٠١x",
+    pd.NaT, np.datetime64("NaT", "s"), None, 5, 20190131, 1e300, "", "2019-02-30", "2019-1-1x", "31.12.2019",
+    "0000-01-01", "99999-01-01", np.datetime64(2**62, "s"), float("nan"), [date(2019, 1, 1)], b"2019-01-01",
+    object(), timedelta(3), np.array([1, 2]), "٢٠١٩-٠١-٠١x",
 ]  # fmt: skip
 
 

@@ -87,7 +87,8 @@ def test_numbers_of_cells_are_total() -> None:
 
 ODD: list[Any] = [
     Decimal("sNaN"), Decimal("1E+999999"), Fraction(10**400, 3), 10**400, 10**5000, "\ud800", b"\xff", 1j, [1, 2], {1},
-    np.array([1, 2]), pd.NaT, pd.NA, date(2020, 1, 1), np.timedelta64(1, "s"), np.datetime64("NaT", "s"), float("inf"), int,
+    np.array([1, 2]), pd.NaT, pd.NA, date(2020, 1, 1), np.timedelta64(1, "s"), np.datetime64("NaT", "s"),
+    float("inf"), int,
     np.longdouble("1e4000"), np.void(b"abc"), hostile(str, "__hash__")("yes"), hostile(int, "__int__")(1),
     hostile(object, "__eq__")(),
 ]  # fmt: skip

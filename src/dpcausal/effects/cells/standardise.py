@@ -92,7 +92,7 @@ class Sums:
         """The share of the strata near the limit or above that noise has put below it."""
         smaller, deviation = self.N.min(axis=0), math.sqrt(self.noise[0, 0])
         near = ~self.supported & (smaller >= least_count(deviation) - NEAR_LIMIT * deviation)
-        return float(near.sum() / max(near.sum() + self.supported.sum(), 1))
+        return int(near.sum()) / max(int(near.sum() + self.supported.sum()), 1)
 
     def noise_inflation(self, treated_only: bool) -> Reals:
         """Return by how much more noise counts than noisy counts say: N / (N − less σ), up to 8 σ, and 1 from 16 σ on.
