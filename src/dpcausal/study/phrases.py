@@ -56,6 +56,17 @@ def is_affirmative(treated: str, control: str) -> bool:
     return treated.casefold() in AFFIRMATIVE and control.casefold() in NEGATIVE
 
 
+def order_of(levels: tuple[str, ...]) -> int:
+    """Return 1 where what grows is plain, as of numbers and of no and yes, −1 of yes and no, 0 of other two levels.
+
+    >>> order_of(("no", "yes")), order_of(("yes", "no")), order_of(("f", "m")), order_of(())
+    (1, -1, 0, 1)
+    """
+    if len(levels) != 2 or is_affirmative(*levels[::-1]):
+        return 1
+    return -1 if is_affirmative(*levels) else 0
+
+
 def difference_text(question: QuestionPart, similar: Iterable[QuestionPart]) -> str:
     """Return what a question states that others do not; its name where that is nothing, or what another states."""
     each = [_stated(one) for one in similar]

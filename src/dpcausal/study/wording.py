@@ -17,7 +17,7 @@ from dpcausal.effects.result import STRATA, Effect
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import ci_text, decimals_of, interval_text, number_text, p_text, percent_text, signed_text
-from dpcausal.study.phrases import OPTIONAL, QUESTIONS, SHORT, difference_text, is_affirmative
+from dpcausal.study.phrases import OPTIONAL, QUESTIONS, SHORT, difference_text, is_affirmative, order_of
 from dpcausal.study.tasks import ALSO
 from dpcausal.synthetic_control.result import SyntheticControl
 
@@ -312,9 +312,11 @@ class Wording:
     def _sign_text(self, answer: Independence) -> str:
         if answer.method not in SIGNED or len(answer.x) != 1 or len(answer.y) != 1:
             return ""
-        if answer.method == "gcm" and any(len(self.declared.get(one, ())) > 2 for one in (*answer.x, *answer.y)):
+        levels = [self.declared.get(one, ()) for one in (*answer.x, *answer.y)]
+        if answer.method == "gcm" and max(map(len, levels)) > 2:
             return ""  # the largest of several absolute covariances
-        return "negatively " if answer.statistic < 0 else "positively "
+        sign = math.prod(map(order_of, levels)) * answer.statistic
+        return "negatively " if sign < 0 else "positively " if sign > 0 else ""
 
     def graph_sentence(self, answer: Discovery) -> str:
         """Return the edges that are stable under fresh noise, the most stable first."""

@@ -169,6 +169,10 @@ def test_a_test_of_three_levels_has_no_sign_and_one_of_two_has() -> None:
         turned = replace(found, statistic=-found.statistic)
         one, other = (wording.conclusions(SimpleNamespace(task="ci_test"), answer) for answer in (found, turned))
         assert (one == other) is (levels == 3)
+    answer = dpc.ci_test(table, "two", "y", given=["z"], loss=dpc.NoPrivacy(), method="gcm")
+    signs = {levels: Wording(declared={"two": levels})._sign_text(answer)
+             for levels in (("no", "yes"), ("yes", "no"), ("f", "m"))}  # fmt: skip
+    assert len(set(signs.values())) == 3 and not signs["f", "m"]
 
 
 def test_the_methods_paragraph_names_the_answers_from_earlier_data(tmp_path: Path) -> None:
