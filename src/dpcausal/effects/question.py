@@ -43,7 +43,7 @@ FEW_COUNT = (
     "not as declared; 'dpcausal check' or schema.check(frame) shows the curator which, before anything is paid"
 )
 NEAR_BOUND, AT_BOUND = 0.01, (
-    "the means of {!r} are within 1 % of a bound: is its unit that of the bounds, and are they far too wide? "
+    "the means of {!r} are within 1 % of a bound: is its unit another one, or are the bounds far too wide? "
     "'dpcausal check' shows the curator"
 )
 BEFORE = "causal if all confounders of treatment and outcome are adjusted for, and nothing that the treatment changes"
