@@ -20,7 +20,9 @@ from dpcausal.methods import RandomizedTrial
 from dpcausal.planning.effects import EffectPlan
 from dpcausal.planning.panels import DidPlan
 from dpcausal.planning.task_plan import simulate_runs
+from dpcausal.planning.tests import TestPlan as CiTestPlan
 from dpcausal.privacy.noise import generator_from_seed, is_simulated
+from dpcausal.study.status import Forecaster
 from tests import factories
 from tests.commands import command
 from tests.refusals import rule_of
@@ -212,6 +214,13 @@ def test_a_plan_of_did_takes_the_size_of_each_cohort() -> None:
         with pytest.raises(ParameterError) as refused:
             dpc.plan("did", loss=loss, **both, **wrong)
         assert "shares" in str(refused.value)
+
+
+def test_simulated_tests_that_learn_regressions_are_known_to_take_longer_than_a_study_waits() -> None:
+    loss, two = dpc.PureDP(1), {"x": 2, "y": 2, "rate": 0.3}
+    short = CiTestPlan(**two), CiTestPlan(**two, cells=4), CiTestPlan(given=1, method="gcm")
+    assert max(one.seconds(30_000, loss) for one in short) < Forecaster.seconds
+    assert CiTestPlan(**two, given=1, method="gcm").seconds(30_000, loss) > Forecaster.seconds
 
 
 def test_a_clear_curve_has_an_arrow_and_a_line_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

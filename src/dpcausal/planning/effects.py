@@ -238,8 +238,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
             text += f"; {'without' if stated else 'with'} {option}={value!r} {interval}"
         return text
 
-    @property
-    def seconds(self) -> float:
+    def seconds(self, n: int, loss: Loss) -> float:
         return 1.2 if self.adjust else 0.3
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:

@@ -73,8 +73,7 @@ class GraphPlan(TablePlan):
             raise ParameterError("a plan of discover takes columns of one kind: numbers, or as many levels each")
         return cls(columns=len(columns or schema.names), levels=sizes.pop(), alpha=alpha or 0.0, **more)
 
-    @property
-    def seconds(self) -> float:
+    def seconds(self, n: int, loss: Loss) -> float:
         return self.tables * (0.15 if self.levels else 0.1 + self.columns**2 / 400)
 
     def in_study(self) -> TaskPlan:

@@ -82,8 +82,7 @@ class TaskPlan(ABC):
     def of(cls, schema: Schema, *_: Any, **more: Any) -> Self:
         raise ParameterError(f"a plan of {cls.task} takes no schema: state what it assumes")
 
-    @property
-    def seconds(self) -> float:
+    def seconds(self, n: int, loss: Loss) -> float:
         """About how long it takes to predict: the plan of a study takes no longer than some seconds."""
         return 1.0
 

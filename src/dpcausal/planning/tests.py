@@ -14,6 +14,7 @@ from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.independence.api import ci_test
 from dpcausal.independence.methods import METHODS
+from dpcausal.independence.methods.block_test import BlockTest
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
 from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, assumption, level_count, normal, simulate_runs
 from dpcausal.privacy.loss import Loss
@@ -21,6 +22,8 @@ from dpcausal.privacy.noise import PublicGenerator
 
 WORSE, BETTER = 0.4, 1.5
 """How far other shapes move the chance, in standard deviations of the statistic: measured; skewed columns show more."""
+LEARNING, COUNTING = 1.5e-5, 1e-6
+"""Seconds that a test takes for each row: of each number in a regression, and beside them; measured."""
 ROWS = 300_000
 """Simulated rows of one forecast; long tables are simulated 40 times."""
 RARER = " if the second of two categories has a rate of {:g}; far less often if it is rarer"
@@ -55,17 +58,27 @@ class TestPlan(TablePlan):
         cells = math.prod(size for size in sizes[2:] if size)
         return cls(x=sizes[0], y=sizes[1], given=sizes[2:].count(0), cells=cells, alpha=alpha, method=method, **more)
 
-    def expected(self, n: int, loss: Loss) -> Forecast:
-        """Return it by the method's own formula, or else from simulated tables."""
+    def _planned(self, n: int, loss: Loss) -> tuple[IndependenceTest, float | None, int]:
+        """Return the method, its power where it has a formula, and how many tables are simulated where it has none."""
         question = IndependenceQuestion.of(self._table(n), "x", "y", self._given, self.alpha)
         planned = plan_call(question, public.choose_method(self.method, IndependenceTest, METHODS), loss)
         method = cast("IndependenceTest", planned.method)
-        chance = method.approximate_power(question, planned.spent, self.correlation)
-        if chance is not None and (self.rate == 0.5 or 2 not in (self.x, self.y)):
+        usual = self.rate == 0.5 or 2 not in (self.x, self.y)
+        chance = method.approximate_power(question, planned.spent, self.correlation) if usual else None
+        return method, chance, max(40, min(120, ROWS // n))
+
+    def seconds(self, n: int, loss: Loss) -> float:
+        method, chance, many = self._planned(n, loss)
+        learns = self.given if isinstance(method, BlockTest) else 0
+        return 0.1 if chance is not None else many * (0.02 + n * (LEARNING * learns + COUNTING))
+
+    def expected(self, n: int, loss: Loss) -> Forecast:
+        """Return it by the method's own formula, or else from simulated tables."""
+        method, chance, many = self._planned(n, loss)
+        if chance is not None:
             return Forecast(chance, *_around(chance, chance), f"method {method.name}")
         from scipy.stats import binomtest  # slow to load
 
-        many = max(40, min(120, ROWS // n))
         detected = simulate_runs(many, lambda rng: ci_test(
             self._table(n, rng), "x", "y", given=self._given, loss=loss, method=self.method, alpha=self.alpha,
             accept_large_epsilon=True,

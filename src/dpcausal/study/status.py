@@ -325,10 +325,10 @@ class Forecaster:
                 return ""
             key = (repr(plans), repr(question.loss()))
             if key not in self._known:
-                self.seconds -= sum(one.seconds for _, one in plans)
-                if self.seconds < 0:
-                    return f"see: dpcausal plan {question.task.replace('_', '-')} --n {self._subject.n}"
                 n, loss = self._subject.n, question.loss()
+                self.seconds -= sum(one.seconds(n, loss) for _, one in plans)
+                if self.seconds < 0:
+                    return f"see: dpcausal plan {question.task.replace('_', '-')} --n {n}"
                 self._known[key] = "; ".join(f"{name}{one.sentence(one.expected(n, loss))}" for name, one in plans)
         except DpCausalError as error:
             return f"no prediction: {error.message('toml')}"
