@@ -258,7 +258,10 @@ def test_a_relative_path_is_the_same_file_wherever_the_process_goes(
     assert whole.ledger is ledger and sorted(whole.columns(["x"])["x"]) == [1.0, 2.0]
 
 
-@pytest.mark.parametrize(("encoding", "broken"), [("cp1252", b"\x81"), ("ascii", b"\xe9"), ("utf-8", b"\xff")])
+@pytest.mark.parametrize(
+    ("encoding", "broken"),
+    [("cp1252", b"\x81"), ("ascii", b"\xe9"), ("utf-8", b"\xff"), ("euc-kr", b"\xa4\xd4")],
+)
 @pytest.mark.parametrize("name", ["d.csv", "d.csv.gz"])
 def test_a_field_that_is_no_text_in_the_declared_encoding_refuses_nothing(
     encoding: str, broken: bytes, name: str, tmp_path: Path

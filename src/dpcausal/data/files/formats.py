@@ -149,7 +149,9 @@ class Utf8Bytes(io.RawIOBase):
     """The bytes of a text as UTF-8: what is no text in its encoding is a replacement character, and refuses nothing."""
 
     def __init__(self, file: Any, encoding: str) -> None:
-        self._file, self._decoder, self._rest = file, codecs.getincrementaldecoder(encoding)("replace"), b""
+        # EUC-KR waits for eight bytes after a filler, and would take the last records for it; CP949 holds all its text.
+        known_as = "cp949" if codecs.lookup(encoding).name == "euc_kr" else encoding
+        self._file, self._decoder, self._rest = file, codecs.getincrementaldecoder(known_as)("replace"), b""
 
     def readable(self) -> bool:
         return True
