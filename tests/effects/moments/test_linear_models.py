@@ -167,3 +167,15 @@ def test_noisy_answers_stay_within_their_errors_and_are_not_shown_without_a_decl
         assert abs(found[name].estimate - truth) < 4.5 * found[name].standard_error
         assert found[name].interval is not None and 0 < found[name].noise_error < found[name].standard_error
     assert release.mediation("a", "m", "y")["direct"].interval is None
+
+
+def test_where_the_mediator_acts_otherwise_under_treatment_the_indirect_effect_is_a_mean_over_arms() -> None:
+    rng = np.random.default_rng(4)
+    treated, e, f = rng.random(100_000) < 0.3, *rng.normal(size=(2, 100_000))
+    mediator = 0.5 * treated + e
+    columns = {"a": 1.0 * treated, "m": mediator, "y": 0.3 * treated + (0.5 + 0.6 * treated) * mediator + f}
+    fit = released(columns, EXACT).mediation("a", "m", "y")
+    without, under, whole = 0.5 * 0.5, 0.5 * 1.1, 0.3 + 0.5 * 1.1
+    assert fit["total"].estimate == pytest.approx(whole, abs=0.03)
+    assert fit["indirect"].estimate == pytest.approx(0.7 * without + 0.3 * under, abs=0.02)
+    assert fit["direct"].estimate == pytest.approx(whole - 0.7 * without - 0.3 * under, abs=0.03)

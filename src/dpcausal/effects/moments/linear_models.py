@@ -51,7 +51,8 @@ IV_CAUSAL = (
 )
 MEDIATION_CAUSAL = (
     "Causal only if no common cause of treatment, mediator and outcome is left out, and the treatment causes none of "
-    "mediator and outcome."
+    "mediator and outcome. If the mediator acts otherwise under treatment, direct and indirect effect are means over "
+    "both arms; the total of a randomised treatment is not changed."
 )
 DRAWS = 40_000
 """Normal pairs by which the ends of a product's interval are found."""

@@ -116,7 +116,9 @@ class JointMoments(ReleasedMoments):
     ) -> Regression:  # fmt: skip
         """Return the direct effect, that through a mediator, and both together, in linear models: free. Right if
         ``given`` holds every common cause of treatment, mediator and outcome, and none of them is itself caused by the
-        treatment."""
+        treatment.  Where the mediator acts otherwise under treatment, the indirect effect of a randomised one is p
+        times that with treatment and 1 − p times that without, p the share treated; the direct one is the rest of the
+        total."""
         names = self._listed("treatment, mediator and outcome", (treatment, mediator, outcome), 3)
         for name in names:
             self._named(name=name)
