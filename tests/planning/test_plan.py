@@ -17,6 +17,7 @@ from dpcausal.direction.methods.verdict import Verdict, verdict_chances
 from dpcausal.direction.question import Pair
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import RandomizedTrial
+from dpcausal.planning import graphs
 from dpcausal.planning.effects import EffectPlan
 from dpcausal.planning.panels import DidPlan
 from dpcausal.planning.task_plan import simulate_runs
@@ -456,6 +457,17 @@ def test_a_direction_is_planned_from_a_questions_arguments() -> None:
     asked = {"schema": schema, "first": "x", "second": "y", "method": "auto"}
     plans = [dpc.plan("direction", n=6_000, loss=dpc.ApproxDP(2, 1e-6), **one) for one in (asked, {})]
     assert plans[0].accuracy == plans[1].accuracy
+
+
+def test_plans_of_a_direction_from_other_simulated_rows_have_ranges_that_hold_their_mean(monkeypatch: Any) -> None:
+    plans, drawn = [], graphs.anm_pair
+    for seed in (1, 2, 3, 5, 8):
+        graphs._pool.cache_clear()
+        monkeypatch.setattr(graphs, "anm_pair", lambda n, seed=seed, **more: drawn(n, **more | {"seed": seed}))
+        plans.append(dpc.plan("direction", n=2_000, loss=dpc.PureDP(1), curve="tanh"))
+    graphs._pool.cache_clear()
+    mean = sum(one.accuracy for one in plans) / len(plans)
+    assert all(one.low <= mean <= one.high and one.high < 0.95 for one in plans)
 
 
 def test_a_plan_of_a_number_that_is_adjusted_for_counts_what_it_confounds() -> None:

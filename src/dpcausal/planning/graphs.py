@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from statistics import median
+from statistics import NormalDist, median
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -37,8 +37,9 @@ LARGEST = 0.95
 """The largest correlation that is tried."""
 CURVES = ("tanh", "cubic", "exponential", "sine")
 """What "any" goes over; what is reported is the middle, the range all of them."""
-BLOCKS, DRAWN, DIRECTION_ERROR = 60, 200, 0.5
-"""Simulated blocks of a design, verdicts that are drawn from them, and how far other rows lie: measured."""
+BLOCKS, DRAWN, DIRECTION_ERROR = 120, 200, 0.75
+"""Simulated blocks of a design, verdicts that are drawn from them, and how far other blocks move the normal quantile
+of a chance: measured, two of its deviations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +174,7 @@ class DirectionPlan(TablePlan):
             pool = _pool(curve, self.cause, self.noise, method.rows_per_block or 1, BLOCKS)
             (counts,) = simulate_runs(1, partial(method.drawn, question, planned.spent, pool, times=DRAWN))
             chances.append(counts["x causes y"] / DRAWN)
-        low, high = min(chances) / (1 + DIRECTION_ERROR), min(1.0, max(chances) * (1 + DIRECTION_ERROR))
+        low, high = _moved(min(chances), -DIRECTION_ERROR), _moved(max(chances), DIRECTION_ERROR)
         return Forecast(median(chances), low, high, f"{BLOCKS} simulated subsets of {', '.join(self._curves)}")
 
     def sentence(self, forecast: Forecast) -> str:
@@ -183,6 +184,11 @@ class DirectionPlan(TablePlan):
     @property
     def _curves(self) -> tuple[str, ...]:
         return CURVES if self.curve == "any" else (self.curve,)
+
+
+def _moved(chance: float, by: float) -> float:
+    known = min(max(chance, 0.5 / DRAWN), 1 - 0.5 / DRAWN)
+    return NormalDist().cdf(NormalDist().inv_cdf(known) + by)
 
 
 @lru_cache(maxsize=64)
