@@ -272,6 +272,19 @@ def test_a_field_that_is_no_text_in_the_declared_encoding_refuses_nothing(
     assert [text for chunk in source.collect(["g"]).objects("g") for text in chunk][-1] == "b"
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["gbk", "gb18030", "big5", "shift_jis", "cp932", "johab", "euc_jp", "cp949", "cp1252"])
+def test_a_separator_that_ends_characters_of_the_encoding_is_refused(encoding: str, separator: str) -> None:
+    pairs = [bytes([one]) + separator.encode() for one in range(0x80, 0x100)]
+    ends_one = any(separator not in pair.decode(encoding, "ignore") and pair.decode(encoding, "ignore") for pair in pairs)
+    if not ends_one:
+        assert DataFile("d.csv", separator, encoding=encoding).separator == separator
+        return
+    with pytest.raises(ParameterError) as refused:
+        DataFile("d.csv", separator, encoding=encoding)
+    assert refused.value.argument == "separator"
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32-le"])
 @pytest.mark.parametrize("broken", ["\ud800", "\udc00"])
 def test_half_a_pair_of_utf16_near_the_header_refuses_nothing(encoding: str, broken: str, tmp_path: Path) -> None:

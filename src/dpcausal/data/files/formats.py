@@ -111,6 +111,17 @@ class DataFile(os.PathLike[str]):
         if not is_known:
             text = "encoding must be one that Python knows, as utf-8 or cp1252, and that has no shift states"
             raise ParameterError(text, argument="encoding", rule="choice", value=self.encoding)
+        if not self._keeps_apart(self.separator):
+            # A field that is cut inside a character would take the separator after it, and one record refuse the file.
+            text = f"separator {self.separator!r} is part of characters in {self.encoding}: save the file as UTF-8"
+            raise ParameterError(text, argument="separator", rule="choice", value=self.separator)
+
+    def _keeps_apart(self, mark: str) -> bool:
+        """Whether no character of the encoding ends in the byte of a mark."""
+        if codecs.lookup(self.encoding).name.startswith("utf"):
+            return True
+        texts = (bytes([first]) + mark.encode() + b"aaa" for first in range(0x80, 0x100))
+        return all(mark in text.decode(self.encoding, "replace") for text in texts)
 
     def __fspath__(self) -> str:
         return self.path
