@@ -2,6 +2,7 @@
 
 import ast
 import os
+import warnings
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -53,6 +54,12 @@ def people() -> Any:
 
 
 Change = Callable[[Any], object]
+def retype(array: np.ndarray) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy 2.5
+        array.dtype = np.dtype("datetime64[s]")
+
+
 CHANGES: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a column becomes text": (pandas, lambda frame: frame.__setitem__("x", [CANARY] * ROWS), "column 'x'"),
     "one entry becomes text": (
@@ -71,7 +78,7 @@ CHANGES: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "rows of polars come": (
         lambda: pl.DataFrame(columns()), lambda frame: frame.extend(frame), "no longer has the rows"),
     "an array is read anew as another type": (
-        columns, lambda frame: setattr(frame["x"], "dtype", np.dtype("datetime64[s]")), "column 'x'.*numeric"),
+        columns, lambda frame: retype(frame["x"]), "column 'x'.*numeric"),
     "a table of DuckDB goes": (people, lambda frame: DATABASE.sql("drop table people"), "."),
 }  # fmt: skip
 
