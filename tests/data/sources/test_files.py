@@ -273,11 +273,11 @@ def test_a_field_that_is_no_text_in_the_declared_encoding_refuses_nothing(
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("encoding", ["gbk", "gb18030", "big5", "shift_jis", "cp932", "johab", "euc_jp", "cp949", "cp1252"])
+@pytest.mark.parametrize("encoding", ["gbk", "gb18030", "big5", "shift_jis", "johab", "euc_jp", "cp949", "cp1252"])
 def test_a_separator_that_ends_characters_of_the_encoding_is_refused(encoding: str, separator: str) -> None:
     pairs = [bytes([one]) + separator.encode() for one in range(0x80, 0x100)]
-    ends_one = any(separator not in pair.decode(encoding, "ignore") and pair.decode(encoding, "ignore") for pair in pairs)
-    if not ends_one:
+    texts = [pair.decode(encoding, "ignore") for pair in pairs]
+    if not any(text and separator not in text for text in texts):
         assert DataFile("d.csv", separator, encoding=encoding).separator == separator
         return
     with pytest.raises(ParameterError) as refused:
