@@ -70,7 +70,7 @@ class TestPlan(TablePlan):
     def seconds(self, n: int, loss: Loss) -> float:
         method, chance, many = self._planned(n, loss)
         learns = self.given if isinstance(method, BlockTest) else 0
-        return 0.1 if chance is not None else many * (0.02 + n * (LEARNING * learns + COUNTING))
+        return 0.1 if chance is not None else many * (0.008 + n * (LEARNING * learns + COUNTING))
 
     def expected(self, n: int, loss: Loss) -> Forecast:
         """Return it by the method's own formula, or else from simulated tables."""
