@@ -12,7 +12,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 
-from dpcausal import ApproxDP, Ledger, PureDP, Unit
+from dpcausal import ZCDP, ApproxDP, Ledger, PureDP, Unit
 from dpcausal.privacy.loss import RHO_UNITS, Loss
 from dpcausal.privacy.storage.lines import MEMBERS
 from tests.commands import command
@@ -119,3 +119,17 @@ def test_the_script_finds_every_changed_byte_and_leaves_out_a_torn_line(director
 def test_the_page_on_the_format_names_every_member_of_every_line(kind: str) -> None:
     page = FORMAT_PAGE.read_text(encoding="utf-8")
     assert {f"`{name}`" for name in (kind, *MEMBERS[kind])} <= set(re.findall("`[^`]*`", page))
+
+
+@pytest.mark.parametrize(
+    ("losses", "total"),
+    [([ApproxDP(1, 1e-6), PureDP(1)], "ε = 2, δ = 1e-06"), ([ApproxDP(1, 1e-6)], "ε = 1, δ = 1e-06"),
+     ([PureDP(0.5), PureDP(0.25)], "ε = 0.75"), ([ZCDP(0.01)] * 5, "ρ = 0.05"), ([], "ε = 0")],
+)  # fmt: skip
+def test_the_sum_that_is_shown_has_its_delta_and_is_in_rho_where_epsilon_adds_up_no_more(
+    losses: list[Loss], total: str, directory: Path
+) -> None:
+    path = directory / "study.ledger"
+    exported(path, ApproxDP(4, 1e-5), losses)
+    (line,) = [one for one in command("ledger", "show", path).stdout.splitlines() if "░" in one]
+    assert re.split(r"  +", line)[1] == total

@@ -118,19 +118,16 @@ NEXT = "Next: dpcausal ledger verify, with a fingerprint that you noted earlier"
 
 
 def _account(ledger: Ledger) -> list[str]:
-    from dpcausal.privacy.loss import ZCDP
     from dpcausal.result import short_amount, short_loss
 
     at, library = ledger.created
     made = f"created {at[:10]} by dpcausal {library}"
     lines = [f"{name_of(ledger)}   protects {ledger.protects}   {made}", f"Budget        {ledger.budget}"]
-    budget, left = ledger.budget, ledger.remaining
-    if not budget.exact:
-        symbol, total, rest = ("ρ", budget.rho, left.rho) if isinstance(budget, ZCDP) else (
-            "ε", budget.epsilon, left.epsilon)  # fmt: skip
-        share = 1 - (rest or 0) / total
+    left = ledger.remaining
+    if not ledger.budget.exact:
+        spent, share = _spent(ledger)
         bar = "█" * round(BAR * share) + "░" * (BAR - round(BAR * share))
-        lines.append(f"Spent         {symbol} = {short_amount(total - (rest or 0))}   {bar} {share:.0%}")
+        lines.append(f"Spent         {spent}   {bar} {share:.0%}")
     other = f"     (or ρ = {left.rho:.4g}, for methods with Gaussian noise only)" if left.rho and left.epsilon else ""
     lines.append(f"Left          {left if left.epsilon is None else f'ε = {short_amount(left.epsilon)}'}{other}")
     lines += [f"Raised        to {short_loss(to)} on {at[:10]}: {reason}" for at, reason, to in ledger.renewals]
@@ -138,6 +135,19 @@ def _account(ledger: Ledger) -> list[str]:
     for name, value in ledger.declared.items():
         lines.append(f"Public        {name}: {f'{len(value)} values' if isinstance(value, dict) else value}")
     return lines
+
+
+def _spent(ledger: Ledger) -> tuple[str, float]:
+    from dpcausal.privacy.composition import Totals, caps_of, spent_text
+    from dpcausal.privacy.loss import RHO_UNITS, parse_loss
+
+    entries, budget, left = ledger.entries(), ledger.budget, ledger.remaining
+    totals = entries[-1].totals if entries else Totals()
+    text = str(parse_loss(entries[0].loss)) if len(entries) == 1 else spent_text(budget, totals).partition(" or ")[0]
+    if totals.sums_open and left.epsilon is not None and hasattr(budget, "epsilon"):
+        return text, 1 - left.epsilon / budget.epsilon
+    cap = caps_of(budget).rho
+    return text, 1 - (left.rho or 0.0) * RHO_UNITS / float(cap) if cap else 1.0
 
 
 def _spends(ledger: Ledger) -> list[str]:
