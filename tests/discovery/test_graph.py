@@ -16,6 +16,7 @@ import dpcausal as dpc
 from dpcausal.discovery.result import positions
 from dpcausal.errors import ParameterError
 from tests.discovery.ways import TWO, graph_of
+from tests.refusals import rule_of
 
 NODES = ("a", "b", "c", "d")
 PAIRS = list(itertools.combinations(NODES, 2))
@@ -73,6 +74,11 @@ def test_d_separation_is_that_of_the_members() -> None:
             assert graph.d_separated(x, y) == ((x, y, frozenset()) in known)
             rest = [n for n in NODES if n not in (x, y)]
             assert graph.d_separated(x, y, rest) == ((x, y, frozenset(rest)) in known)
+
+
+@pytest.mark.parametrize("asked", [("a", "a", []), ("a", "z", []), ("a", "b", ["a"]), ("a", "b", ["z"])])
+def test_separation_is_asked_of_different_nodes_of_the_graph(asked: tuple[str, str, list[str]]) -> None:
+    assert rule_of(lambda: dpc.Cpdag(NODES, directed=[("a", "b")]).d_separated(*asked)) == "names"
 
 
 def test_agreement_counts_pairs() -> None:

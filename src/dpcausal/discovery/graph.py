@@ -112,12 +112,16 @@ class Cpdag:
         """Return whether a set separates two nodes, in every DAG of the class alike."""
         import networkx
 
+        nodes = x, y, *given
+        if len(set(nodes)) < len(nodes) or not set(nodes) <= set(self.nodes):
+            text = f"x, y and given must be different nodes of the graph, which are {', '.join(self.nodes)}"
+            raise ParameterError(text, argument="given", rule="names", value=nodes)
         dag = self.a_dag()
         if dag is None:
             raise ParameterError("no DAG belongs to this graph: d-separation is not defined")
         directed = networkx.DiGraph(list(dag))
         directed.add_nodes_from(self.nodes)
-        return bool(networkx.is_d_separator(directed, {x}, {y}, set(given)))
+        return bool(networkx.is_d_separator(directed, {x}, {y}, set(nodes[2:])))
 
     def _ordered_pairs(self) -> set[Arc]:
         return set(self.directed) | {pair for a, b in self.edges() for pair in ((a, b), (b, a))}

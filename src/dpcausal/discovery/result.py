@@ -149,7 +149,7 @@ class Discovery(Result):
         effect = getattr(self.release, "effect", None)
         if effect is None:
             text = f"method {self.method!r} releases no table that has effects"
-            hint = "use ", Setting("method", "table")
+            hint = "use ", Setting("method", "table"), "; of numbers, a release of moments has discover and effect"
             raise ParameterError(text, argument="method", rule="effects", value=self.method, hint=hint)
         return tuple(effect(treatment=treatment, outcome=outcome, adjust=one, **options) for one in sets)
 
