@@ -215,10 +215,12 @@ def _signature_error(function: Callable[..., Any], arguments: tuple[Any, ...], n
     unknown = next((one for one in named if one not in taken), None)
     lacking = [one for one in needed if one not in {*places[: len(arguments)], *named}]
     twice = next((one for one in named if one in places[: len(arguments)]), None)
-    if unknown is not None:
+    if unknown in ("epsilon", "delta", "rho") and "loss" in taken:
+        problem = f"{name} has no argument {unknown!r}; the cost is given as loss=, for example PureDP(1)"
+    elif unknown is not None:
         problem = f"{name} has no argument {unknown!r}{nearest(unknown, taken) or '; it takes ' + ', '.join(taken)}"
     elif len(arguments) > len(places):
-        problem = f"{name} takes other arguments by name"
+        problem = f"{name} takes other arguments by name, {', '.join(one for one in taken if one not in places)}"
     else:
         problem = f"{name} has {twice!r} twice" if twice else f"{name} needs {', '.join(lacking)}"
     return f"{problem}: {name}({written})"

@@ -99,3 +99,9 @@ WRONG = (
 @pytest.mark.parametrize(("words", "rule"), WRONG)
 def test_what_cannot_be_asked_is_refused_with_the_rule(words: tuple[str, ...], rule: str) -> None:
     assert refusal(*words) == (2, rule)
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_release_that_is_not_there_is_told_before_what_a_question_lacks() -> None:
+    assert refusal("r.json", "effect")[1] == "adjust-or-trial"
+    assert refusal("none.json", "effect")[1] not in ("", "adjust-or-trial")

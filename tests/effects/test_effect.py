@@ -82,6 +82,8 @@ def test_groups_are_the_effects_within_them_and_their_mean_is_the_whole() -> Non
         alone = ask(inside)
         assert one.estimate == pytest.approx(alone.estimate, abs=1e-8)
         assert one.interval == pytest.approx(alone.interval, abs=1e-7)
+    for adjust in ([], ["site"]):
+        assert ask(columns, groups="site", adjust=adjust).adjusted_text.startswith("site")
 
 
 def test_balance_is_that_of_the_arms_before_the_adjustment() -> None:

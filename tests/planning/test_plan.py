@@ -482,3 +482,7 @@ def test_a_plan_of_a_number_that_is_adjusted_for_counts_what_it_confounds() -> N
              for one in (0.0, 0.3, 0.5)]  # fmt: skip
     assert plans[0].accuracy < plans[1].accuracy < plans[2].accuracy
     assert 0.75 < np.median(halves) / plans[1].accuracy < 1.3 and max(halves) < math.inf
+
+
+def test_a_name_that_a_plan_does_not_know_is_told_before_what_is_open() -> None:
+    assert rule_of(lambda: dpc.plan("synthetic_control", donors=40, loss=dpc.PureDP(1))) == "assumed"

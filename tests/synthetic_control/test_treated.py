@@ -47,8 +47,9 @@ def test_panels_with_different_targets_of_one_list_share_a_ledger_and_no_other_d
     for target in (3, 7):
         dpc.synthetic_control(panel(book, target, treated=treated), loss=LOSS, force=True)
     for target, others in ((3, ()), (5, ()), (3, [3, 7, 8])):
-        with pytest.raises(LedgerError, match="targets of panels"):
+        with pytest.raises(LedgerError, match=r"targets of panels.*3.*7") as refused:
             dpc.synthetic_control(panel(book, target, treated=others), loss=LOSS, force=True)
+        assert refused.value.rule == "declared-once"
     assert len(book.entries()) == 2
 
 

@@ -64,6 +64,7 @@ def ask_command(
     with exit_codes():
         for name in ("release", "question", "as_json"):
             stated.pop(name)
+        saved = opened(release)
         if question == "effect" and trial == bool(adjust):
             raise ParameterError(ADJUST_OR_TRIAL, argument="adjust", rule="adjust-or-trial")
         if question == "effect" or not trial:
@@ -74,7 +75,7 @@ def ask_command(
                 stated[name] = names_in(f"--{name}", stated[name])
         if knowledge is not None:
             stated["knowledge"] = knowledge_in(knowledge)
-        result = _analysis(opened(release), question, stated)
+        result = _analysis(saved, question, stated)
         echo(result.to_json() if as_json else f"{result}\nNothing was spent: computed from saved results.")
 
 

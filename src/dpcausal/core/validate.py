@@ -73,11 +73,11 @@ def names(what: str, listed: Any, least: int = 0, known: Iterable[str] | None = 
     if isinstance(listed, str) or not isinstance(listed, Iterable):
         raise ParameterError(f"{what} must be a list of column names", argument=what, rule="names", value=listed)
     chosen, among = tuple(listed), None if known is None else tuple(known)
-    if among is not None and any(name not in among for name in chosen):
-        text = f"{what}: a column that was not released; there are {', '.join(among)}"
-        raise ParameterError(text, argument=what, rule="names")
+    if among is not None and (lacking := [name for name in chosen if name not in among]):
+        text = f"{what}: {lacking[0]!r} is no column that was released; there are {', '.join(among)}"
+        raise ParameterError(text, argument=what, rule="names", value=lacking[0])
     if len(chosen) < least or not all(isinstance(name, str) for name in chosen) or len(set(chosen)) < len(chosen):
-        text = f"{what} must be a list of at least {least} different column names"
+        text = f"{what} must be {f'at least {least} ' if least else ''}different column names"
         raise ParameterError(text, argument=what, rule="names")
     return chosen
 

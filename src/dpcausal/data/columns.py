@@ -191,7 +191,7 @@ class Bounded:
         _set_fields(self, **fields, dates=dates)
         first, last, points = self.lower, self.upper, self.cuts or ()
         _check((
-            (f"lower must be below upper, got {self.lower!r} and {self.upper!r}", not self.width > 0),
+            (f"lower must be below upper, got {self!r}", not self.width > 0),
             ("upper - lower must be finite in float64", not math.isfinite(self.width)),
             (f"upper - lower must be at least {SMALLEST_WIDTH!r}", self.width < SMALLEST_WIDTH),
             ("cuts must hold at least one number, or be left out", self.cuts == ()),

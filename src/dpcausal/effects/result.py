@@ -269,8 +269,10 @@ class Effect(Result):
     def adjusted_text(self) -> str:
         """What is adjusted for, the column of the groups apart."""
         group = self.by_group[0].group.partition(" = ")[0] if self.by_group else ""
-        others = ", ".join(name for name in self.adjusted_for if name != group) or "nothing (unadjusted difference)"
-        return f"{others}, within each group of {group}" if group in self.adjusted_for else others
+        others = ", ".join(name for name in self.adjusted_for if name != group)
+        if group not in self.adjusted_for:
+            return others or "nothing (unadjusted difference)"
+        return f"{others}, within each group of {group}" if others else f"{group}, unadjusted within its groups"
 
     def sensitivity(self) -> list[str]:
         """Return how strong a confounder would have to be; nothing where the interval contains 0."""

@@ -176,9 +176,9 @@ def plan(
     """
     if task not in TASK_PLANS:
         raise ParameterError(f"task must be one of {', '.join(TASK_PLANS)}{nearest(task, TASK_PLANS)}")
+    task_plan = task_plan_of(TASK_PLANS[task], schema, assumed)
     if [n, loss, accuracy].count(None) != 1:
         raise ParameterError("give two of n, loss (epsilon) and accuracy (target): the third is what a plan predicts")
-    task_plan = task_plan_of(TASK_PLANS[task], schema, assumed)
     if n is not None:
         public.whole("n", n, 1, 100_000_000)
     if isinstance(loss, NoPrivacy):
@@ -210,7 +210,7 @@ def task_plan_of(kind: type[TaskPlan], schema: Schema | None, assumed: dict[str,
     for name in assumed:
         if name not in known:
             meant = nearest(name, known) or f"; it takes {', '.join(sorted(known))}"
-            raise ParameterError(f"a plan of {kind.task} assumes no {name}{meant}")
+            raise ParameterError(f"a plan of {kind.task} assumes no {name}{meant}", argument=name, rule="assumed")
     return kind(**assumed) if schema is None else kind.of(schema, **assumed)
 
 

@@ -180,8 +180,9 @@ REFUSED: list[Refused] = [
         polars(["canary"], pl.Enum(["canary"])), pd.DataFrame({"v": pd.Categorical(["canary"])}),
         duck("('canary')", "enum('canary')"), duckdb.sql("select {'canary': 3} v"))),
     *((frame, NUMBER, ParameterError, NO_FRAME) for frame in (
-        None, 7, [1.0], {"v": [1.0]}, {"v": np.zeros((2, 2))}, np.zeros(3), pd.Series([1.0]), pl.Series([1.0]),
-        b"a.csv")),
+        None, 7, [1.0], np.zeros(3), pd.Series([1.0]), pl.Series([1.0]), b"a.csv")),
+    *((frame, NUMBER, ParameterError, "column 'v' of a mapping") for frame in (
+        {"v": [1.0]}, {"v": np.zeros((2, 2))})),
     *((frame, NUMBER, SchemaError, "must differ from each other") for frame in (
         pd.DataFrame([[1.0, 2.0]], columns=["v", "v"]), pa.Table.from_arrays([pa.array([1.0])] * 2, names=["v", "v"]))),
     *((frame, NUMBER, SchemaError, f"are named by texts: that of column {place} is none") for names, place in NAMES

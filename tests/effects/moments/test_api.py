@@ -16,6 +16,7 @@ from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaEr
 from dpcausal.privacy.noise import generator_from_seed
 from tests import factories
 from tests.effects.tables import covered, effect_of, table_of
+from tests.refusals import rule_of
 
 SCHEMA = dpc.Schema({
     "y": dpc.Bounded(-20, 20), "x": dpc.Bounded(-5, 5), "w": dpc.Bounded(90, 110), "a": dpc.Levels(["no", "yes"]),
@@ -305,3 +306,18 @@ def test_the_variance_stated_for_a_graph_is_at_least_that_of_repeated_noise() ->
     drawn = np.array([moments.with_extra_noise(generator).as_graph_release().covariance for _ in range(2_000)])  # type: ignore[attr-defined]
     seen = drawn.var(axis=0)[np.triu_indices(6, 1)]
     assert 0.5 < seen.max() / stated.variance < 1.2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [lambda m: m.ols("y", ["y", "x"]), lambda m: m.ols("y", []), lambda m: m.ols("y", ["age"]),
+     lambda m: m.iv("y", "x", instruments=["x"]), lambda m: m.partial("x", "w", given=["x"]),
+     lambda m: m.mediation("x", "x", "y"), lambda m: m.mediation("x", ["w", "a"], "y")],
+)  # fmt: skip
+def test_columns_that_a_regression_cannot_have_are_refused_for_their_names(asked: Any) -> None:
+    m = dpc.moments(table(made(300), EXACT), NAMES, loss=EXACT)
+    assert rule_of(lambda: asked(m), ParameterError) == "names"
+
+
+def test_moments_of_levels_alone_lack_an_outcome() -> None:
+    assert rule_of(lambda: dpc.moments(table(made(300), EXACT), ["site"], loss=EXACT), SchemaError) == "outcome"

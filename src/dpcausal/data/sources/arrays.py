@@ -27,7 +27,8 @@ class ArraySource(Source):
         self.names = check_texts(list(arrays))
         for name, array in arrays.items():
             if not isinstance(array, np.ndarray) or array.ndim != 1:
-                raise ParameterError(f"column {name!r}: {ACCEPTED}; this one is no one-dimensional numpy array")
+                text = f"column {name!r} of a mapping must be a one-dimensional numpy array, got {type(array).__name__}"
+                raise ParameterError(text, argument="frame", rule="type", hint="make one by numpy.array(...)")
         if len({len(array) for array in arrays.values()}) > 1:
             raise SchemaError("the arrays of a table must have the same length")
         self._arrays = dict(arrays)

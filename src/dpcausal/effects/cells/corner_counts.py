@@ -85,7 +85,8 @@ def value_of(name: str, column: Column) -> Value:
     if len(column) == 2:
         first, last = map(str, column.labels)
         return Value(name, 0.0, 1.0, 1, (first, last))
-    raise ParameterError(f"{name!r} is neither Bounded nor of two levels: it has no mean")
+    text = f"{name!r} is neither Bounded nor of two levels: it has no mean"
+    raise ParameterError(text, argument="outcome", rule="mean", hint="declare a scale such as 1 to 5 as Bounded(1, 5)")
 
 
 def level_text(level: object, levels: Sequence[str]) -> str | None:

@@ -81,7 +81,9 @@ class JointSums(TableQuestion[JointMoments]):
             check_varies(table.inside, name, declared)
         question = cls(table, names)
         if not question.numbers or set(level_names(question.factors)) & set(names):
-            raise SchemaError("moments need an outcome, a Bounded column or one of two levels, and no name of a level")
+            text = "moments need an outcome, a Bounded column or one of two levels, and no name of a level"
+            hint = "declare a scale such as 1 to 5 as Bounded(1, 5)"
+            raise SchemaError(text, argument="columns", rule="outcome", hint=hint)
         if not 2 <= question.layout.columns <= MOST_COLUMNS:
             raise ParameterError(
                 f"moments need 2 to {MOST_COLUMNS} different columns, each level of more than two counted: got "
