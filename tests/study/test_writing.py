@@ -177,3 +177,17 @@ def test_a_hostile_word_of_a_study_is_refused_in_words(tmp_path: Path, old: str,
         assert found.exception is None or isinstance(found.exception, SystemExit)
     after = contents(tmp_path)
     assert all(after[name] == text for name, text in before.items())
+
+
+@pytest.mark.parametrize(
+    ("costs", "spent"),
+    [(("epsilon=0.5", "epsilon=1\ndelta=1e-7"), "ε = 1.5, δ = 1e-07"), (("rho=0.01", "rho=0.02"), "ρ = 0.03"),
+     ((), "ε = 0")],
+)  # fmt: skip
+def test_a_study_states_the_sum_of_its_costs_with_delta_or_in_rho(
+    costs: tuple[str, ...], spent: str, tmp_path: Path
+) -> None:
+    tasks = 'task="effect"\ntreatment="a"\noutcome="b"\nadjust=[]', 'task="moments"\ncolumns=["u","v"]'
+    asked = "".join(f'[[question]]\nname="q{cost[:3]}{k}"\n{tasks[k]}\n{cost}\n' for k, cost in enumerate(costs))
+    study = dpc.Study.open(write(tmp_path, asked, n=2000))
+    assert study.run(new_ledger=True).spent == spent == study.plan(accuracy=False).spent

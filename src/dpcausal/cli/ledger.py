@@ -138,13 +138,13 @@ def _account(ledger: Ledger) -> list[str]:
 
 
 def _spent(ledger: Ledger) -> tuple[str, float]:
-    from dpcausal.privacy.composition import Totals, caps_of, spent_text
-    from dpcausal.privacy.loss import RHO_UNITS, parse_loss
+    from dpcausal.privacy.composition import caps_of
+    from dpcausal.privacy.loss import RHO_UNITS
+    from dpcausal.privacy.storage.entries import total_text
 
     entries, budget, left = ledger.entries(), ledger.budget, ledger.remaining
-    totals = entries[-1].totals if entries else Totals()
-    text = str(parse_loss(entries[0].loss)) if len(entries) == 1 else spent_text(budget, totals).partition(" or ")[0]
-    if totals.sums_open and left.epsilon is not None and hasattr(budget, "epsilon"):
+    text = total_text(budget, entries)
+    if (not entries or entries[-1].totals.sums_open) and left.epsilon is not None and hasattr(budget, "epsilon"):
         return text, 1 - left.epsilon / budget.epsilon
     cap = caps_of(budget).rho
     return text, 1 - (left.rho or 0.0) * RHO_UNITS / float(cap) if cap else 1.0

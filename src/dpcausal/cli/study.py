@@ -303,7 +303,7 @@ def answers(plan: StudyPlan) -> list[str]:
 
 
 def accounts(plan: StudyPlan) -> list[str]:
-    lines = [f"Spent {plan.spent} of {plan.total}; {plan.rest} is left. Repeating these questions is free."]
+    lines = [f"Spent {plan.account}. Repeating these questions is free."]
     lines += plan.refresh_advice
     if plan.head:
         short = short_fingerprint(plan.head)

@@ -101,6 +101,8 @@ class StudyPlan(TextResult):
         Name of the ledger if it does not exist; empty if it does.
     head : str
         Fingerprint of the ledger; empty where there is none.
+    spent : str
+        The sum of all spends of the ledger, as ``ε = 1.75``, with its δ.
     """
 
     title: str
@@ -111,6 +113,7 @@ class StudyPlan(TextResult):
     records: str = "rows"
     missing_ledger: str = ""
     head: str = ""
+    spent: str = "ε = 0"
 
     @property
     def done(self) -> bool:
@@ -135,18 +138,13 @@ class StudyPlan(TextResult):
         return "ε", getattr(self.budget, "epsilon", 0.0), self.left.epsilon or 0.0
 
     @property
-    def total(self) -> str:
-        return short_amount(self.amounts[1])
-
-    @property
     def rest(self) -> str:
         return short_amount(self.amounts[2])
 
     @property
-    def spent(self) -> str:
-        """What was spent of it, as ``ε = 1.75``."""
-        symbol, total, left = self.amounts
-        return f"{symbol} = {short_amount(round(total - left, 12))}"
+    def account(self) -> str:
+        """What was spent of the budget, and what one more question may cost."""
+        return f"{self.spent} of {self.budget}; one more question may cost {self.amounts[0]} = {self.rest}"
 
     def summary(self, *, verbose: bool = False, path: str = "study.toml") -> str:
         """Return the plan as text; ``verbose`` adds δ, ρ and all that each method assumes."""

@@ -31,6 +31,7 @@ from dpcausal.errors import (
 )
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.storage.entries import total_text
 from dpcausal.privacy.storage.place import ledger_exists, refuse_lost
 from dpcausal.privacy.storage.postgres import Address
 from dpcausal.privacy.unpicklable import Uncopyable
@@ -197,6 +198,7 @@ class Study(Uncopyable):
             (ledger or self.trial()).remaining,
             "units" if self.file.panel is not None else "people" if self.file.person else "rows",
             self.file.ledger if ledger is None else "", "" if ledger is None else ledger.head,
+            total_text(self.budget, () if ledger is None else ledger.entries()),
         )  # fmt: skip
 
     @with_signature_errors

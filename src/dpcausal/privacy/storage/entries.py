@@ -1,13 +1,14 @@
 """What a ledger says of its spends, and of itself when it is verified."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpcausal.privacy.composition import Cost, Totals
-from dpcausal.privacy.loss import exact_text, parse_loss
+from dpcausal.privacy.composition import Cost, Totals, spent_text
+from dpcausal.privacy.loss import Loss, exact_text, parse_loss
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,13 @@ class Entry:
                 for name, part in (("cost", vars(self.cost)), ("totals", self.totals._asdict()))}  # fmt: skip
         public = {"detail": json.loads(self.detail), "once": json.loads(self.once)}
         return vars(self) | sums | public | {"event": {"kind": type(loss).__name__} | event}
+
+
+def total_text(budget: Loss, entries: Sequence[Entry]) -> str:
+    """Return the sum of all spends, with its δ: of ε while every spend has one, else of ρ."""
+    if len(entries) == 1:
+        return str(parse_loss(entries[0].loss))
+    return spent_text(budget, entries[-1].totals if entries else Totals()).partition(" or ")[0]
 
 
 @dataclass(frozen=True)

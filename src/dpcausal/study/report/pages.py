@@ -164,7 +164,7 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
         names = (one.question.name for one in plan.questions if one.key and one.key in entry.detail)
         shares.append((f"{next(names, entry.task)} {short_amount(amount)}", amount))
     symbol, total, _ = plan.amounts
-    caption = f"Budget {symbol} = {plan.total}, of which {plan.spent} was used and {plan.rest} is left."
+    caption = f"Spent: {plan.account}."
     bar = figures.drawn(lambda ax: draw_budget(ax, shares, total, symbol), caption, (3.4, 1.1))
     public = public_text(text for one in inputs.guarantees for text in one.public) or "the number of records"
     public += "" if "the order of the rows" in public else ", the order of the rows"
