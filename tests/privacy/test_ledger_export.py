@@ -133,3 +133,13 @@ def test_the_sum_that_is_shown_has_its_delta_and_is_in_rho_where_epsilon_adds_up
     exported(path, ApproxDP(4, 1e-5), losses)
     (line,) = [one for one in command("ledger", "show", path).stdout.splitlines() if "░" in one]
     assert re.split(r"  +", line)[1] == total
+    whole = command("ledger", "show", path).stdout
+    assert whole.count("δ = 1e-06") == sum(isinstance(loss, ApproxDP) for loss in losses) + ("δ" in total)
+
+
+def test_a_fingerprint_of_an_earlier_line_is_told_from_that_of_the_last(directory: Path) -> None:
+    path = directory / "study.ledger"
+    lines = exported(path, PureDP(1), [PureDP(0.1)] * 2)
+    earlier, last = (command("ledger", "verify", path, "--fingerprint", line["hash"]) for line in lines)
+    assert (earlier.exit_code, last.exit_code) == (0, 0)
+    assert len(earlier.stdout.splitlines()) == len(last.stdout.splitlines()) + 1

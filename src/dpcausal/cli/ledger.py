@@ -151,7 +151,7 @@ def _spent(ledger: Ledger) -> tuple[str, float]:
 
 
 def _spends(ledger: Ledger) -> list[str]:
-    from dpcausal.privacy.loss import parse_loss
+    from dpcausal.privacy.loss import ApproxDP, parse_loss
     from dpcausal.result import short_loss
 
     rows = []
@@ -159,13 +159,16 @@ def _spends(ledger: Ledger) -> list[str]:
         detail = json.loads(entry.detail)
         saved = "saved" if ledger.answer(entry.number) is not None else ""
         question = wrap(question_text(entry.task, detail), 41) or [""]
+        loss = parse_loss(entry.loss)
+        cost = f"{short_loss(loss)}, δ = {loss.delta:g}" if isinstance(loss, ApproxDP) else short_loss(loss)
         rows.append((str(entry.number), entry.at[:16].replace("T", " "), question, str(detail.get("method", "")),
-                     short_loss(parse_loss(entry.loss)), saved))  # fmt: skip
+                     cost, saved))  # fmt: skip
     if not rows:
         return ["Nothing was spent yet."]
-    lines = [f"{'#':>3}  {'date (UTC)':16}  {'question':41}  {'method':17}  {'cost':>9}  result"]
+    wide = max(9, *(len(row[4]) for row in rows))
+    lines = [f"{'#':>3}  {'date (UTC)':16}  {'question':41}  {'method':17}  {'cost':{wide}}  result"]
     for number, at, question, method, cost, saved in rows:
-        lines.append(f"{number:>3}  {at:16}  {question[0]:41}  {method:17}  {cost:>9}  {saved}".rstrip())
+        lines.append(f"{number:>3}  {at:16}  {question[0]:41}  {method:17}  {cost:{wide}}  {saved}".rstrip())
         lines += [f"{'':23}{more}" for more in question[1:]]
     return lines
 
@@ -220,6 +223,8 @@ def ledger_verify(
         echo(f"ok: {name_of(ledger)}, {verification.entries} entries verified, fingerprint {verification.head}")
         if verification.incomplete:
             echo(f"warning: {verification.incomplete} bytes after the last line were left out: of a write that failed.")
+        if fingerprint is not None and fingerprint.lower() != verification.head:
+            echo("The noted fingerprint is that of an earlier line; the lines after it are newer.")
         echo(_witnessed(verification))
         if fingerprint is None:
             echo("Next: note the fingerprint elsewhere, and check against it later with --fingerprint")

@@ -81,7 +81,9 @@ def check_texts(names: Sequence[object]) -> tuple[str, ...]:
     texts = tuple(name for name in names if isinstance(name, str))
     if len(texts) < len(names):
         place = next(place for place, name in enumerate(names, 1) if not isinstance(name, str))
-        raise SchemaError(f"the columns of a frame are named by texts: that of column {place} is none")
+        text = f"the columns of a frame are named by texts: that of column {place} is none"
+        hint = "name it by a text; of a table with a column a year make rows"
+        raise SchemaError(text, argument="frame", rule="names", hint=hint)
     return texts
 
 
