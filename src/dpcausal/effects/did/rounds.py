@@ -141,7 +141,8 @@ class Rounds:
         if self.rho is None:
             return math.inf
         loss = self.rho.part(share)
-        beyond = 2 * math.sqrt(columns.shape[1]) * float(np.linalg.norm(np.linalg.inv(shape.spread), 2)) / least
+        longest = np.linalg.svd(np.linalg.inv(shape.spread), compute_uv=False).max(initial=0.0)
+        beyond = 2 * math.sqrt(columns.shape[1]) * float(longest) / least
         top = math.ldexp(least, FARTHEST if most else max(math.ceil(math.log2(beyond)), 0))
         claim, lengths = adaptive.scale_histograms_sensitivity(1), np.sqrt(self.squared_lengths(shape, columns))
         counts = adaptive.scale_histograms(np.minimum(lengths / top, 1.0)[:, None], self.rows.masses(WHOLE))
