@@ -22,7 +22,7 @@ from dpcausal.planning.effects import EffectPlan
 from dpcausal.planning.panels import DidPlan
 from dpcausal.planning.task_plan import simulate_runs
 from dpcausal.planning.tests import TestPlan as CiTestPlan
-from dpcausal.privacy.noise import generator_from_seed, is_simulated
+from dpcausal.privacy.noise import generator_from_seed, is_simulated, simulated_noise
 from dpcausal.study.status import Forecaster
 from tests import factories
 from tests.commands import command
@@ -205,15 +205,18 @@ def test_the_range_of_did_covers_what_is_not_stated() -> None:
 
 
 def test_a_plan_of_did_takes_the_size_of_each_cohort() -> None:
-    loss, both = dpc.ApproxDP(2, 1e-6), {"n": 600, "spread": 0.02, "periods": 5, "starts": "1,3,4"}
-    alike, stated = ({"share": 0.3}, {"shares": "0.1,0.1,0.1"})
-    assert dpc.plan("did", loss=loss, **both, **alike).accuracy == dpc.plan("did", loss=loss, **both, **stated).accuracy
-    few = dpc.plan("did", loss=loss, **both, shares="0.02,0.14,0.14")
-    assert few.accuracy != dpc.plan("did", loss=loss, **both, **alike).accuracy
+    loss, both = dpc.ApproxDP(2, 1e-6), {"spread": 0.02, "periods": 5, "starts": "1,3,4"}
+
+    def interval(**sizes: Any) -> Any:
+        with simulated_noise(1):
+            return DidPlan(**both, **sizes).simulate_once(600, loss, generator_from_seed(1))[0]
+
+    alike, stated, few = interval(share=0.3), interval(shares="0.1,0.1,0.1"), interval(shares="0.02,0.14,0.14")
+    assert alike == stated and alike is not None and few != alike
     for wrong in ({"shares": "0.1,0.1"}, {"shares": "0.1,0.1,0.1", "share": 0.3}, {"shares": "0.5,0.5,0.5"},
                   {"shares": "1.2.3,0.1,0.1"}):  # fmt: skip
         with pytest.raises(ParameterError) as refused:
-            dpc.plan("did", loss=loss, **both, **wrong)
+            dpc.plan("did", n=600, loss=loss, **both, **wrong)
         assert "shares" in str(refused.value)
 
 
