@@ -59,7 +59,7 @@ class TestPlan(TablePlan):
         return cls(x=sizes[0], y=sizes[1], given=sizes[2:].count(0), cells=cells, alpha=alpha, method=method, **more)
 
     def _planned(self, n: int, loss: Loss) -> tuple[IndependenceTest, float | None, int]:
-        """Return the method, its power where it has a formula, and how many tables are simulated where it has none."""
+        # The method, its power where it has a formula, and how many tables are simulated where it has none.
         question = IndependenceQuestion.of(self._table(n), "x", "y", self._given, self.alpha)
         planned = plan_call(question, public.choose_method(self.method, IndependenceTest, METHODS), loss)
         method = cast("IndependenceTest", planned.method)

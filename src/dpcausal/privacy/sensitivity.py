@@ -91,12 +91,12 @@ class PrivacyUnit:
         return f"persons{named}" if self.unit in (Unit.PERSON, Unit.LISTED_PERSON) else f"each {self.unit.value}"
 
     def refusal(self, other: PrivacyUnit) -> LedgerError:
-        apart = "their losses do not add up. Nothing was spent"
-        text = f"this ledger protects {self}, the question protects {other}: {apart}"
+        text = (f"this ledger protects {self}, the question protects {other}: their losses do not add up. Nothing was "
+                "spent")  # fmt: skip
         new = f"make a new ledger that protects {other}; its budget comes on top of this one's"
         persons, units = (Unit.PERSON, Unit.LISTED_PERSON), (Unit.ROW, Unit.PERSON, Unit.LISTED_PERSON)
-        asked = (Setting(name, value) for name, value in self.arguments.items())
-        hint = (*(part for one in asked for part in (one, " ")), "protects as the ledger does")
+        settings = (Setting(name, value) for name, value in self.arguments.items())
+        hint = (*(part for one in settings for part in (one, " ")), "protects as the ledger does")
         joined = self.unit in persons and other.unit in units
         return LedgerError(text, argument="ledger", rule="unit", hint=hint if joined else new)
 

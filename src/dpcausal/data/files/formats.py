@@ -111,17 +111,16 @@ class DataFile(os.PathLike[str]):
         if not is_known:
             text = "encoding must be one that Python knows, as utf-8 or cp1252, and that has no shift states"
             raise ParameterError(text, argument="encoding", rule="choice", value=self.encoding)
-        if not self._keeps_apart(self.separator):
+        if self._ends_characters(self.separator):
             # A field that is cut inside a character would take the separator after it, and one record refuse the file.
             text = f"separator {self.separator!r} is part of characters in {self.encoding}: save the file as UTF-8"
             raise ParameterError(text, argument="separator", rule="choice", value=self.separator)
 
-    def _keeps_apart(self, mark: str) -> bool:
-        """Whether no character of the encoding ends in the byte of a mark."""
+    def _ends_characters(self, mark: str) -> bool:
         if codecs.lookup(self.encoding).name.startswith("utf"):
-            return True
+            return False
         texts = (bytes([first]) + mark.encode() + b"aaa" for first in range(0x80, 0x100))
-        return all(mark in text.decode(self.encoding, "replace") for text in texts)
+        return any(mark not in text.decode(self.encoding, "replace") for text in texts)
 
     def __fspath__(self) -> str:
         return self.path

@@ -179,8 +179,8 @@ class JointMoments(ReleasedMoments):
     def _listed(self, what: str, names: Sequence[str], least: int, *others: str) -> tuple[str, ...]:
         listed = public.names(what, names, known=self.columns)
         if len(listed) < least or set(listed) & set(others):
-            count, apart = f"at least {least} columns" if least else "columns", ", ".join(others)
-            text = f"{what} must be {count}{f', and none of {apart}' if others else ''}"
+            count, excluded = f"at least {least} columns" if least else "columns", ", ".join(others)
+            text = f"{what} must be {count}{f', and none of {excluded}' if others else ''}"
             raise ParameterError(text, argument=what, rule="names", value=listed)
         return listed
 

@@ -228,10 +228,10 @@ class Account:
         for place, text in declared.items():
             earlier = self.once.get(place, text)
             if earlier != text:
-                stands = f"as {earlier}" if len(earlier) <= 80 else "otherwise"
+                declaration = f"as {earlier}" if len(earlier) <= 80 else "otherwise"
                 raise LedgerError(
-                    f"'{' '.join(filter(None, place))}' was declared {stands}, and stands once for a ledger; nothing "
-                    "was spent; what differs needs a new ledger, whose budget comes on top of this one's",
+                    f"'{' '.join(filter(None, place))}' was declared {declaration}, and stands once for a ledger; "
+                    "nothing was spent; what differs needs a new ledger, whose budget comes on top of this one's",
                     argument="ledger", rule="declared-once",
                 )  # fmt: skip
         return {place: text for place, text in declared.items() if place not in self.once}

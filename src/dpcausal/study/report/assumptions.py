@@ -107,9 +107,9 @@ def assumption_lines(inputs: ReportInputs) -> tuple[str, ...]:
             both = MODELS.get(one.method, ""), f"Stated by the analyst and not checked: {stated}." if stated else ""
             lines += [*TASKS.get(SINGULAR.get(one.question.task, one.question.task), ()),
                       *filter(None, [" ".join(filter(None, both))])]  # fmt: skip
-    asked = {text: f"Question {', '.join(map(str, numbers))}: {text[:1].lower()}{text[1:]}"
-             for text, numbers in sensitivity.items() if len(sensitivity) > 1}  # fmt: skip
-    essential = [asked.get(text, text) for text in dict.fromkeys(lines)]
+    numbered = {text: f"Question {', '.join(map(str, numbers))}: {text[:1].lower()}{text[1:]}"
+                for text, numbers in sensitivity.items() if len(sensitivity) > 1}  # fmt: skip
+    essential = [numbered.get(text, text) for text in dict.fromkeys(lines)]
     lines = [_independence(inputs)]
     if file.weight is not None:
         most = f"A weight above {file.weight.largest:g} counts as {file.weight.largest:g}."
