@@ -37,7 +37,7 @@ def frames_of(values: list[float | None]) -> list[object]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(ANY_NUMBER, min_size=1, max_size=6), BOUNDS)
 def test_any_number_lands_within_the_bounds_by_itself_and_alike_in_all_frames(values, bounds) -> None:
     """What a record becomes follows from its own value: a replaced record changes no other."""
@@ -50,7 +50,7 @@ def test_any_number_lands_within_the_bounds_by_itself_and_alike_in_all_frames(va
         assert column.dtype == np.float64 and column.tobytes() == expected.tobytes()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(ANY_OBJECT, min_size=1, max_size=8),
     st.sampled_from([Levels([1, 0]), Levels([True, False], other="?"), Levels(["a", "1"], other="b")]),

@@ -100,7 +100,7 @@ def test_no_collation_of_a_database_makes_two_spellings_one(collation: str) -> N
             assert_coded(collated(texts, collation, default), texts, LEVELS)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(st.one_of(st.sampled_from(SPELLINGS), st.text(max_size=3)), min_size=1, max_size=30),
     st.sampled_from(SPELLINGS),

@@ -156,7 +156,7 @@ def test_a_direction_whose_blocks_all_agree_is_predicted_as_by_the_law_of_the_no
 
 
 def test_the_correlation_that_is_predicted_shows_as_an_edge_about_four_times_in_five() -> None:
-    loss, n, runs = dpc.PureDP(1), 1_500, 25
+    loss, n, runs = dpc.PureDP(1), 1_500, 40
     r, shown = dpc.plan("discover", n=n, loss=loss, columns=4, levels=2).accuracy, 0
     for seed in range(runs):
         coins = generator_from_seed(1_000 + seed)

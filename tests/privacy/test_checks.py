@@ -90,7 +90,7 @@ def epsilons(division: LossSplit) -> list[Fraction]:
 
 
 @pytest.mark.proves("divided-loss")
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(losses, shares)
 def test_parts_stand_in_the_ratio_of_the_shares_and_add_up_to_what_is_charged(loss: Any, weights: list[Any]) -> None:
     division = split_loss(loss, weights)
@@ -113,7 +113,7 @@ def test_parts_stand_in_the_ratio_of_the_shares_and_add_up_to_what_is_charged(lo
 
 
 @pytest.mark.proves("divided-loss")
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(amounts, st.sampled_from([1e-12, 1e-6, 1e-3, 0.1]), shares)
 def test_an_approximate_loss_is_divided_by_the_account_that_gives_more(
     epsilon: float, delta: float, weights: list[Any]

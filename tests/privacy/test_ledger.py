@@ -120,15 +120,17 @@ def test_what_is_declared_once_binds_every_later_spend(make) -> None:
     ledger.charge(PureDP(0.125), task="more", once={"other targets": ["C"], "start": 1989})
     before = ledger.head, ledger.remaining
     for once in ({"targets": ["C"]}, {"targets": ["B", "A"]}, {"new": 1, "start": 1990}, {"start": 1989.0}):
-        with pytest.raises(LedgerError, match=r"'(targets|start)' was declared.*nothing was spent"):
+        with pytest.raises(LedgerError, match=r"'(targets|start)' was declared.*nothing was spent") as refused:
             ledger.charge(PureDP(0.125), task="another", once=once)
+        assert refused.value.rule == "declared-once"
     assert (ledger.head, ledger.remaining) == before
     assert json.loads(ledger.entries()[first.number - 1].once) == {"start": 1989, "targets": ["A", "B"]}
     assert ledger.entries()[0].to_dict()["once"] == {}
     if ledger.durable:
         again = Ledger.open(ledger.path)
-        with pytest.raises(LedgerError, match="'targets' was declared"):
+        with pytest.raises(LedgerError, match="'targets' was declared") as refused:
             again.charge(PureDP(0.125), task="another", once={"targets": ["C"]})
+        assert refused.value.rule == "declared-once"
         again.charge(PureDP(0.125), task="the same", once={"targets": ["A", "B"]})
 
 

@@ -63,7 +63,7 @@ def test_lines_that_were_not_forged_pass(directory: Path) -> None:
         ({"column": "id"}, "do not add up"),
         ({"relation": "any"}, "unknown relation"),
         ({"relation": "add-or-remove-one"}, "would not add up"),
-        ({"once": {"seed": 8}}, "stands once for a ledger"),
+        ({"once": {"seed": 8}}, "'seed' was declared as 7, and stands once for a ledger"),
         ({"once": []}, "malformed"),
         ({"kind": "answer", "answer": {}, "number": 2}, "beside a spend"),
         ({"kind": "answer", "answer": {}, "number": 0}, "beside a spend"),

@@ -93,7 +93,8 @@ def test_every_question_has_a_finding_an_entry_of_the_ledger_and_an_appendix(stu
     parts = [block.text for block in blocks if block.kind == "subheading"]
     assert parts[: len(questions)] == [one.question.name for one in questions]
     assert [block.kind for block in pages].count("page") == 1 and pages[-1].kind == "appendix"
-    assert {"6", "9", "3.00"} <= numbers_in(markdown(pages)) and inputs.plan.head in markdown(pages)
+    assert inputs.plan.account in markdown(pages) and inputs.plan.head in markdown(pages)
+    assert {"6", "9", "3.00"} <= numbers_in(inputs.plan.account)
 
 
 def test_the_methods_paragraph_states_the_loss_that_was_spent_and_not_the_budget(study: dpc.Study) -> None:

@@ -91,9 +91,10 @@ class CsvSource(FieldSource):
         super().__init__(path, form, "as CSV: it needs a header line and records of as many fields")
 
     def header(self) -> Sequence[str]:
-        # The first records are decoded along with the header: none may fail, as half a pair of UTF-16 has no escape.
-        encoding, broken = ("utf-8-sig", "surrogateescape") if self._form.is_utf8 else (self._form.encoding, "replace")
-        with io.TextIOWrapper(bytes_of(self._path), encoding, broken, newline="") as file:
+        raw = bytes_of(self._path)
+        if not self._form.is_utf8:  # as the records: the first ones are decoded along with the header
+            raw = io.BufferedReader(Utf8Bytes(raw, self._form.encoding))
+        with io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", newline="") as file:
             return next(csv.reader(file, **self._form.dialect))
 
     @contextmanager
