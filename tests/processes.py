@@ -50,6 +50,7 @@ def _run(
     os.chdir(folder)
     sys.argv = ["dpcausal", *words]
     if most_bytes is not None:
+        sys.dont_write_bytecode = True  # Python would leave truncated files of the packages that it compiles
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     code = 0
     try:

@@ -10,13 +10,10 @@ from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dpcausal.core.cache import DryRunStop, dry_run, load_cached
-from dpcausal.data.columns import has_dates
 from dpcausal.data.panels.matrix import place_of
 from dpcausal.data.panels.panel import Panel
-from dpcausal.data.schema import Bounded, Schema
+from dpcausal.data.schema import Schema
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
@@ -37,6 +34,7 @@ TO_ASK, ANSWERED, EARLIER, UNKEPT, SPENT, CANNOT, BEYOND = (
     "to ask", "answered", "answered from other data", "answered, not in the ledger", "spent, no answer",
     "cannot be asked", "beyond the budget",
 )  # fmt: skip
+SAVE = "the answer could not be written to the ledger and cannot be read again: save it now"
 WIDTH = 88
 
 
@@ -265,21 +263,6 @@ def _budget_refusal(call: DryRunStop, trial: Ledger) -> DpCausalError | None:
     except (BudgetExceededError, LedgerError) as error:
         return error
     return None
-
-
-def synthetic_table(schema: Schema, n: int, ledger: Ledger, **options: Any) -> Table:
-    """Return a table of simulated rows, all alike, that is publicly the same."""
-    frame: dict[str, Any] = {name: np.arange(n) for name in options["clusters"] if name not in schema}
-    for name, column in schema.items():
-        if has_dates(column):
-            frame[name] = np.full(n, np.datetime64("1970-01-01"))
-        else:
-            frame[name] = np.full(n, column.lower) if isinstance(column, Bounded) else np.repeat(column.values[:1], n)
-    if options["weight"] is not None:
-        frame |= {options["weight"][0]: np.full(n, options["weight"][1])}
-    if options["person"] is not None:
-        frame[options["person"]] = np.arange(n)
-    return Table(frame, schema, ledger, **options)
 
 
 def plans_of(question: QuestionPart, schema: Schema | None, subject: Table | Panel) -> list[tuple[str, TaskPlan]]:

@@ -15,7 +15,6 @@ from dpcausal.data.curator.profile import SchemaCheck, check
 from dpcausal.data.files.formats import DataFile
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.records import LONGEST_NAME
-from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.sources.fingerprint import CLUSTER, Stamp, place_from, resolved
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
@@ -43,6 +42,7 @@ from dpcausal.study.status import (
     BEYOND,
     CANNOT,
     EARLIER,
+    SAVE,
     SPENT,
     TO_ASK,
     UNKEPT,
@@ -52,8 +52,8 @@ from dpcausal.study.status import (
     is_cached,
     simulated_ledger,
     status_of,
-    synthetic_table,
 )
+from dpcausal.study.subject import subject_of_data, subject_of_results, table_of_size
 from dpcausal.study.wording import Wording
 from dpcausal.study.writing import one_at_a_time
 
@@ -272,8 +272,9 @@ class Study(Uncopyable):
         if not self.ledger_exists():
             text = f"there is no ledger {self.file.ledger!r}, so there is nothing to report"
             raise LedgerError(text, argument="ledger", rule="no-ledger", hint="run the study, or restore it")
-        plan = self.plan(accuracy=False)
-        with Ledger.open(self.ledger_path, read_only=True) as ledger:
+        with self._opened(read_only=True) as ledger:
+            subject = self._reported_subject(ledger)
+            plan = self._plan_of(self._statuses(subject, ledger), subject.n, ledger)
             return ReportInputs(
                 self.path, self.file, self.schema, Wording.of(self.file, self.schema), plan, tuple(ledger.entries()),
                 tuple(ledger.renewals),
@@ -344,12 +345,18 @@ class Study(Uncopyable):
         return self._source_file()
 
     def _subject(self, ledger: Ledger) -> Table | Panel:
-        panel = self.file.panel
-        if panel is not None:
-            layout = panel.model_dump(exclude={"bounds"})
-            return Panel(self._frame(), **layout, bounds=Bounded(panel.bounds.lower, panel.bounds.upper), ledger=ledger,
-                         name=self.name)  # fmt: skip
-        return Table(self._frame(), self._columns(), ledger, name=self.name, **self.file.table_options)
+        return subject_of_data(self._frame(), self.file, self.schema, ledger, self.name)
+
+    def _reported_subject(self, ledger: Ledger) -> Table | Panel:
+        """Return what a report needs of the data: the ledger's results state it, else the data do."""
+        stored = subject_of_results(self.file, self.schema, ledger, self.trial(), self.name)
+        if stored is None and self._origin() is None:
+            has_rows = self.file.panel is None
+            facts = "the number of records" if has_rows else "the periods and the number of units"
+            text = f"there is no file {self.file.data_file!r}, and no result in the ledger states {facts} of these data"
+            hint = "write the report where the data are", *((", or state ", Setting("n")) if has_rows else ())
+            raise self._source.refusal(("data",), text, "no-data", hint)
+        return stored or self._public_subject(ledger)
 
     def _public_subject(self, ledger: Ledger | None) -> Table | Panel:
         """Return what is publicly the same as the data: simulated rows in the stated number, or in that of the data.
@@ -359,8 +366,7 @@ class Study(Uncopyable):
         if self.file.panel is None:
             if self.file.n is None:
                 return self._subject(self.trial())
-            options = {"name": self.name} | self.file.table_options
-            return synthetic_table(self._columns(), self.file.n, self.trial(), **options)
+            return table_of_size(self.file.n, self.file, self.schema, self.trial(), self.name)
         if ledger is None:
             raise LedgerError(
                 f"there is no ledger {self.file.ledger!r}: a plan shows the target's own series, public once a ledger "
@@ -370,11 +376,6 @@ class Study(Uncopyable):
             return self._subject(ledger)
         with self._opened() as writing:
             return self._subject(writing)
-
-    def _columns(self) -> Schema:
-        if self.schema is None:
-            raise ParameterError("the study declares no columns")
-        return self.schema
 
     def _checked(self, ledger: Ledger, refresh: Collection[str], partial: bool) -> Table | Panel:
         subject = self._subject(ledger)
@@ -397,4 +398,3 @@ class Study(Uncopyable):
 
 
 PARTIAL = "to run the other questions set ", Setting("partial", True)
-SAVE = "the answer could not be written to the ledger and cannot be read again: save it now"

@@ -22,7 +22,7 @@ from dpcausal.data.panels.matrix import (
     place_of,
     public_values,
 )  # fmt: skip
-from dpcausal.data.panels.periods import Label
+from dpcausal.data.panels.periods import Label, unit_name
 from dpcausal.data.panels.treated_units import (
     MADE_OF,
     TARGETS,
@@ -36,6 +36,7 @@ from dpcausal.data.records import checked_name
 from dpcausal.data.schema import Bounded
 from dpcausal.data.sources.origin import Origin
 from dpcausal.errors import ParameterError, SchemaError, with_signature_errors
+from dpcausal.privacy.budget import json_text
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.unpicklable import Frozen
 
@@ -205,6 +206,21 @@ class Panel(Frozen):
         panel._set_fields(cells, start, bounds, ledger, missing, others, named=(unit,))
         return panel
 
+    @classmethod
+    def from_declared(
+        cls, times: Sequence[Label], n: int, *, unit: str, time: str, outcome: str, target: Any, start: Any,
+        bounds: Bounded, ledger: Ledger, name: str = "", treated: Sequence[Any] | str = (), missing: str = "carry",
+    ) -> Panel:  # fmt: skip
+        """Return a panel without its control units: the periods, their number n, and series that a ledger declared."""
+        listed = list(target) if isinstance(target, (list, tuple)) else [target]
+        declared = ledger.declared.get(VALUES, {})
+        keys = {one: [json_text([outcome, unit_name(one), period]) for period in times] for one in listed}
+        rows = {one: np.array([declared.get(key, np.nan) for key in keys[one]], dtype=np.float64) for one in listed}
+        panel, others = cls.__new__(cls), checked_treated(treated, listed, unit)
+        cells = Cells(tuple(times), tuple(listed), n, rows, _refuse_rows)
+        panel._set_fields(cells, start, bounds, ledger, missing, others, checked_name(name), (unit, time, outcome))
+        return panel
+
     def _set_fields(
         self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, treated: tuple[Any, ...] | str,
         known_as: str = "", named: tuple[str, ...] = (),
@@ -311,6 +327,10 @@ class Panel(Frozen):
     def __repr__(self) -> str:
         named = ", ".join(f"target {name} from {self.times[place]}" for name, place in self._starts.items())
         return f"Panel(n={self.n} donors, {len(self.times)} periods, {named})"
+
+
+def _refuse_rows() -> Reals:
+    raise SchemaError("this panel has no control units: it is what a ledger declared of one")
 
 
 def _check_public(bounds: Bounded, ledger: Ledger, missing: str) -> None:
