@@ -67,6 +67,35 @@ def test_init_puts_no_before_yes_and_takes_only_yes_or_no_for_an_answer() -> Non
     assert file.design is not None and file.design.type == "randomised"
 
 
+def understood(done: Result) -> dict[str, str]:
+    """Return what init repeats at its end, by its first word."""
+    lines = done.output.partition("\nWrote s.toml")[2].splitlines()
+    return {line.split()[0]: line[14:] for line in lines if line[:1].isupper()}
+
+
+def test_init_repeats_the_question_whom_it_protects_and_the_budget_as_the_file_has_them() -> None:
+    asked = ("1", "drug", "bp", "yes", "site", "age", "0.5", "")
+    columns = ("0..99", "age; years; form", "yes/no", "", "70 to 250", "", "a,b,c,d,e,f,g,h", "")
+    done = of_file("id,age,drug,bp,site\n77341,61.5,yes,133.7,q\n", "Title", "id", *columns, "2", "1e-6", *asked)
+    file, told = written(done), understood(done)
+    (one,) = file.question
+    assert told["Task"] == one.task == "effect"
+    assert told["Treatment"].startswith("drug: yes is treated") and told["Outcome"] == "bp: 70 to 250"
+    assert told["Adjusted"].startswith("site: a, b") and "h" not in told["Adjusted"].split("more")[0]
+    assert told["By"] == "age: 0 to 99" and told["Design"] == "randomised within site"
+    assert "(column id)" in told["Protected"]
+    assert "ε = 2, δ = 1e-06" in told["Budget"] and f"ε = {one.epsilon:g}" in told["Budget"]
+    assert "drug, bp, site" in told["To"] and "age" not in told["To"]
+    assert not any(value in done.output for value in ("77341", "61.5", "133.7"))  # what the file holds
+
+
+def test_init_without_a_question_says_so() -> None:
+    done = of_file("age\n30\n", "T", "", "0..99", "", *BUDGET, "4", "")
+    assert written(done).question == []
+    told = understood(done)
+    assert "[[" not in told["Task"] and told["Protected"] == "each row" and ";" not in told["Budget"]
+
+
 EFFECT = ("1", "drug", "sick", "", "age", "", "0.5")
 
 

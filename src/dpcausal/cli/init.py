@@ -344,6 +344,8 @@ def _resume(path: Path) -> None:
 
 
 def _finish(interview: Interview, out: Path, write: Callable[[Path, str], None], step: int = 0) -> None:
+    from dpcausal.study.draft import understood
+
     try:
         interview.run(step)
     except typer.Abort:  # Ctrl-C or Ctrl-D
@@ -354,7 +356,8 @@ def _finish(interview: Interview, out: Path, write: Callable[[Path, str], None],
     write(out, interview.text())
     questions = "1 question" if interview.entries["question"] else "no question yet: add one at its end"
     columns = f"{len(interview.entries['columns'])} column{'s' * (len(interview.entries['columns']) != 1)}"
-    echo(f"\nWrote {out} ({columns}, {questions}). The ledger does not exist yet.")
-    echo(f"Next: dpcausal check {out}    looks for data problems (for you only, not private)\n"
+    echo(f"\nWrote {out} ({columns}, {questions}). The ledger does not exist yet.\n")
+    echo("\n".join(understood(interview.entries)))
+    echo(f"\nNext: dpcausal check {out}    looks for data problems (for you only, not private)\n"
          f"      dpcausal plan {out}     shows the expected accuracy, free\n"
          f"      dpcausal run {out} --new-ledger")  # fmt: skip

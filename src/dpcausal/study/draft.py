@@ -149,6 +149,61 @@ def draft(
     return "\n".join([*lines, QUESTIONS.format(x=_text(first[0]), y=_text(first[1])), *_report_parts()]) + "\n"
 
 
+PARTS = {
+    "treatment": "Treatment", "outcome": "Outcome", "adjust": "Adjusted for", "groups": "By group", "x": "First column",
+    "y": "Second column", "given": "Given", "columns": "Columns",
+}  # fmt: skip
+"""Arguments of the questions of ``init``, as its summary names them."""
+MOST_LEVELS = 6
+
+
+def understood(entries: Mapping[str, Any]) -> list[str]:
+    """Return what the answers of ``init`` mean: the question, who is protected, the budget, and what is to be edited.
+
+    Examples
+    --------
+    >>> asked = {"task": "ci_test", "x": "a", "y": "b", "given": [], "epsilon": 0.5}
+    >>> columns = {"a": {"levels": [0, 1]}, "b": {"levels": [0, 1], "label": "l", "source": "s"}}
+    >>> print("\\n".join(understood({"question": asked, "columns": columns, "person": None, "epsilon": 1.0,
+    ...                              "delta": 1e-6, "design": None})))
+    Task          ci_test
+    First column  a: 0, 1
+    Second column b: 0, 1
+    Given         nothing
+    Protected     each row
+    Budget        ε = 1, δ = 1e-06 in all; ε = 0.5 for this question
+    To edit       label and source of a; [disclosure] and [approvers] for the report
+    """
+    question, columns, person = entries["question"] or {}, entries["columns"], entries["person"]
+    rows = [("Task", question.get("task", "none yet: add a question at the end of the file"))]
+    for key, title in PARTS.items():
+        if key in question:
+            names = question[key] if isinstance(question[key], list) else [question[key]]
+            rows.append((title, "; ".join(_declared_text(name, columns[name], key) for name in names) or "nothing"))
+    if (design := entries["design"]) is not None:
+        within = f" within {', '.join(design['within'])}" if design.get("within") else ""
+        rows.append(("Design", f"{design['type']}{within}"))
+    rows.append(("Protected", f"each person with all their rows (column {person})" if person else "each row"))
+    spent = [f"{symbol} = {question[key]:g}" for key, symbol in (("epsilon", "ε"), ("delta", "δ")) if key in question]
+    one = f"; {', '.join(spent)} for this question" if spent else ""
+    rows.append(("Budget", f"ε = {entries['epsilon']:g}, δ = {entries['delta']:g} in all{one}"))
+    bare = [name for name, column in columns.items() if not {"label", "source"} <= column.keys()]
+    parts = [f"label and source of {', '.join(bare)}"] if bare else []
+    rows.append(("To edit", "; ".join([*parts, "[disclosure] and [approvers] for the report"])))
+    return [f"{title:13} {text}" for title, text in rows]
+
+
+def _declared_text(name: str, column: Mapping[str, Any], part: str) -> str:
+    if "levels" not in column:
+        ends = (f"{end:g}" if isinstance(end, float) else str(end) for end in (column["lower"], column["upper"]))
+        return f"{name}: {' to '.join(ends)}"
+    levels = [str(level) for level in column["levels"]]
+    if part == "treatment":
+        return f"{name}: {levels[-1]} is treated, {levels[0]} is not"
+    more = f" and {len(levels) - MOST_LEVELS} more" if len(levels) > MOST_LEVELS else ""
+    return f"{name}: {', '.join(levels[:MOST_LEVELS])}{more}"
+
+
 def _report_parts() -> Iterator[str]:
     for name, part in (("disclosure", Disclosure), ("approvers", Approvers)):
         yield f"# [{name}]"
