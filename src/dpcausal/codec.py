@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dpcausal.errors import Advice, Setting
 from dpcausal.privacy.loss import Loss, loss_text, parse_loss
 from dpcausal.privacy.sensitivity import Relation, Unit
 
@@ -39,12 +40,17 @@ def storable(tag: str) -> Callable[[Class], Class]:
 
 storable("Relation")(Relation)
 storable("Unit")(Unit)
+storable("Setting")(Setting)
 
 
 def encode(value: Any) -> Any:
     """Return a value as JSON types that carry its type; ``NotStorableError`` if that cannot be done faithfully."""
     if value is None or type(value) in (bool, int, str):
         return value
+    if isinstance(value, Advice):
+        return {"advice": [encode(part) for part in value.parts]}
+    if value is ...:
+        return {"unset": True}
     if isinstance(value, (np.bool_, np.integer)):
         return encode(value.item())
     if isinstance(value, (float, np.floating)):
@@ -88,6 +94,10 @@ def decode(stored: Any, **guarantee_fields: Any) -> Any:
         match stored:
             case {"float": text}:
                 return float(text)
+            case {"advice": parts}:
+                return Advice(*(of(part) for part in parts))
+            case {"unset": True}:
+                return ...
             case {"loss": text}:
                 return parse_loss(text)
             case {"fraction": text}:

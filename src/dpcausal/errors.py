@@ -29,7 +29,9 @@ built from a record, a count of bad values or a row number.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, TypeAlias, TypeVar, cast
@@ -38,10 +40,24 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 Language: TypeAlias = Literal["python", "toml", "command"]
 
+_language: ContextVar[Language] = ContextVar("language", default="python")
+
+
+@contextmanager
+def hints_in(language: Language) -> Iterator[None]:
+    """Write the arguments of hints as a study file or the command has them: in errors, and in texts of results."""
+    token = _language.set(language)
+    try:
+        yield
+    finally:
+        _language.reset(token)
+
 
 @dataclass(frozen=True)
 class Setting:
-    """An argument with its value, or its name alone, for the hint of an error.
+    """An argument with its value, or its name alone, for the hint of an error or in the text of a result.
+
+    Without a name it is a column's declaration, whose ``options`` are keys of a schema file.
 
     Examples
     --------
@@ -52,9 +68,12 @@ class Setting:
     --method gcm --blocks 40
     >>> Setting("alpha", 1).written("command"), Setting("partial", True).written("command")
     ('--alpha 1', '--partial')
+    >>> scale = Setting(kind="Bounded", options={"lower": 1, "upper": 5})
+    >>> scale.written("python"), scale.written("command")
+    ('Bounded(1, 5)', 'lower = 1, upper = 5')
     """
 
-    name: str
+    name: str = ""
     value: Any = ...
     options: Mapping[str, Any] = field(default_factory=dict)
     kind: str = ""
@@ -65,13 +84,18 @@ class Setting:
 
     def _python(self) -> str:
         if self.kind:
-            options = ", ".join(f"{name}={_python_text(value)}" for name, value in self.options.items())
-            return f"{self.name}={self.kind}({options})"
+            texts = {name: _python_text(value) for name, value in self.options.items()}
+            options = ", ".join(text if name in BY_PLACE else f"{name}={text}" for name, text in texts.items())
+            return f"{self.name}{'=' if self.name else ''}{self.kind}({options})"
         return f"{self.name}={'' if self.value is ... else _python_text(self.value)}"
 
     def _toml(self) -> str:
         if self.name in RUN_OPTIONS:
             return f"dpcausal run {self._command()}"
+        if self.name in PREDICATES:
+            return PREDICATES[self.name]
+        if not self.name:
+            return ", ".join(f"{name} = {_toml_text(value)}" for name, value in self.options.items())
         if self.value is ...:
             return self.name
         if self.kind:
@@ -83,6 +107,8 @@ class Setting:
         return ", ".join(f"{name} = {_toml_text(value)}" for name, value in amounts.items())
 
     def _command(self) -> str:
+        if not self.name or self.name in (*STUDY_KEYS, *PREDICATES):
+            return self._toml()
         amounts = getattr(self.value, "amounts", {self.name: self.value})
         options = {**amounts, **self.options}.items()
         return " ".join(_flag(name) if value is ... or value is True else f"{_flag(name)} {_as_text(value)}"
@@ -94,6 +120,15 @@ OPTIONS = {"expected_head": "fingerprint"}
 
 RUN_OPTIONS = ("refresh", "partial", "new_ledger")
 """Arguments of a run, which a study file has no key for."""
+
+PREDICATES = {"at_least": ">=", "at_most": "<=", "among": "in [...]"}
+"""Arguments of Python that a predicate of ``where`` writes by a sign."""
+
+BY_PLACE = ("lower", "upper", "levels")
+"""Keys of a declaration that Python takes by place."""
+
+STUDY_KEYS = ("robust_for",)
+"""Arguments that a study file has a key for, and the command no option."""
 
 Hint: TypeAlias = str | Setting | tuple[str | Setting, ...]
 """What to do: text, with arguments that each language writes in its own way."""
@@ -117,6 +152,35 @@ def _as_text(value: Any) -> str:
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
+
+
+class Advice(str):
+    """A text of a result with settings in it: as a string it has them as Python does, printed as ``hints_in`` says.
+
+    Examples
+    --------
+    >>> text = Advice("use more subsets (", Setting("blocks"), ")")
+    >>> print(text)
+    use more subsets (blocks=)
+    >>> with hints_in("command"):
+    ...     print(text)
+    use more subsets (--blocks)
+    """
+
+    parts: tuple[str | Setting, ...]
+
+    def __new__(cls, *parts: str | Setting) -> Advice:
+        flat = [one for part in parts for one in (part.parts if isinstance(part, Advice) else (part,))]
+        text = super().__new__(cls, "".join(one if isinstance(one, str) else one.written("python") for one in flat))
+        text.parts = tuple(flat)
+        return text
+
+    def __str__(self) -> str:
+        language = _language.get()
+        return "".join(one if isinstance(one, str) else one.written(language) for one in self.parts)
+
+    def __format__(self, form: str) -> str:
+        return format(str(self), form)
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
@@ -167,8 +231,12 @@ class DpCausalError(Exception):
         self.text, self.argument, self.rule, self.value, self.hint = text, argument, rule, _public(value), hint
         super().__init__(text)
 
-    def message(self, language: Language = "python") -> str:
-        """Return the text and the hint, arguments written as Python, a study file or the command has them."""
+    def message(self, language: Language | None = None) -> str:
+        """Return the text and the hint, arguments written as Python, a study file or the command has them.
+
+        Without a language it is that of ``hints_in``, by default Python.
+        """
+        language = language or _language.get()
         hint = (self.hint,) if isinstance(self.hint, (str, Setting)) else self.hint
         parts = [one.written(language) if isinstance(one, Setting) else one for one in hint]
         option = language == "command" and self.argument and self.text.startswith(f"{self.argument} must ")

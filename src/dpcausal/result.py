@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcausal.codec import storable
-from dpcausal.errors import MissingDependencyError
+from dpcausal.errors import Advice, MissingDependencyError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import SYMBOLS, Loss
 from dpcausal.privacy.sensitivity import Relation, Unit
@@ -289,10 +289,10 @@ def flat_row(entries: dict[str, Any]) -> dict[str, Any]:
 
 MOST_WARNINGS = 3
 
-IMPUTED = (
-    "missing='impute' counts a missing value as the midpoint of its bounds, or as the first level: where more than a "
-    "few are missing, estimates, intervals and p-values can be wrong"
-)
+IMPUTED = Advice(
+    Setting("missing", "impute"), " counts a missing value as the midpoint of its bounds, or as the first level: where "
+    "more than a few are missing, estimates, intervals and p-values can be wrong",
+)  # fmt: skip
 """The caveat of answers with imputed values, which is a warning, too."""
 
 

@@ -17,11 +17,13 @@ from dpcausal.data.toml_text import escaped
 from dpcausal.errors import (
     BudgetExceededError,
     DpCausalError,
+    Language,
     LedgerDamagedError,
     LedgerError,
     LossError,
     NotCachedWarning,
     ParameterError,
+    hints_in,
 )
 
 if TYPE_CHECKING:
@@ -75,10 +77,11 @@ def print_json(value: Any) -> None:
 
 
 @contextmanager
-def exit_codes() -> Iterator[None]:
+def exit_codes(language: Language = "command") -> Iterator[None]:
     """Turn the library's errors into one line on standard error and an exit code; nothing else is shown. An answer that
-    is not in its ledger is shown, and the code is not 0: nobody can read it again."""
-    with _unsaved_warnings() as lost:
+    is not in its ledger is shown, and the code is not 0: nobody can read it again.  Hints name options of the command,
+    or keys of a study file."""
+    with hints_in(language), _unsaved_warnings() as lost:
         try:
             yield
         except BudgetExceededError as error:
@@ -129,7 +132,7 @@ def _unsaved_warnings() -> Iterator[list[str]]:
 
 def _fail(error: DpCausalError, code: int, more: str = "") -> None:
     with suppress(OSError):
-        echo("\n".join(filter(None, (f"error: {error.message('command')}", more))), error=True)
+        echo("\n".join(filter(None, (f"error: {error.message()}", more))), error=True)
     raise typer.Exit(code) from error
 
 

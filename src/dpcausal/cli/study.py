@@ -51,7 +51,7 @@ def check_command(
     as_json: JsonOption = False,
 ) -> None:
     """Look for data problems (not private; do not publish)."""
-    with exit_codes():
+    with exit_codes("toml" if schema is None else "command"):
         from dpcausal.data.schema import Schema
         from dpcausal.study.study import Study
 
@@ -85,7 +85,7 @@ def _study_plan(
     verbose: Annotated[bool, typer.Option("--verbose", help="Also show delta, rho and all assumptions.")] = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    with exit_codes():
+    with exit_codes("toml"):
         from dpcausal.study.study import Study
 
         plan = Study.open(what).plan(accuracy=accuracy)
@@ -177,7 +177,7 @@ def run_command(
     as_json: JsonOption = False,
 ) -> None:
     """Answer the questions of a study. Repeated runs cost nothing."""
-    with exit_codes():
+    with exit_codes("toml"):
         from dpcausal.study.study import Study
 
         opened = Study.open(study)
@@ -215,7 +215,7 @@ def report_command(
     ] = None,
 ) -> None:
     """Write the report of a study: two pages to sign and an appendix."""
-    with exit_codes():
+    with exit_codes("toml"):
         from dpcausal.study.study import Study
 
         opened = Study.open(study)

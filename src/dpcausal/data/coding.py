@@ -24,7 +24,7 @@ from dpcausal.arrays import Mask
 from dpcausal.data.columns import Bounded, Column, Levels, has_dates
 from dpcausal.data.panels.dates import day_of, period_of
 from dpcausal.data.source import Collected, Declared, Kind
-from dpcausal.errors import SchemaError
+from dpcausal.errors import Hint, SchemaError, Setting
 
 _FITS_BOUNDED = {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.EMPTY, Kind.FIELD}
 _FITS_DATES = {Kind.DATE, Kind.TEXT, Kind.OBJECT, Kind.EMPTY, Kind.FIELD}
@@ -41,7 +41,7 @@ _NEEDS_LEVELS = {
 
 
 _HINTS = dict.fromkeys((Kind.OBJECT, Kind.TEXT), "convert it, for example with pandas.to_numeric")
-_HINTS |= {Kind.BOOLEAN: "declare Levels([False, True])"}
+_FALSE_TRUE = "declare ", Setting(kind="Levels", options={"levels": [False, True]})
 _DATES = 'declare dates as bounds, as lower = 2019-01-01, with period = "month" if its months are categories'
 
 
@@ -54,12 +54,14 @@ def check_declared(name: str, column: Column, declared: Declared) -> None:
         fits, needs = _FITS_LEVELS[column.kind], _NEEDS_LEVELS[column.kind]
         kind = f"Levels of {column.kind} values"
     if declared.kind not in fits:
-        hint = _HINTS.get(declared.kind, "convert it first") if isinstance(column, Bounded) else "convert it first"
-        hint = _DATES if declared.kind is Kind.DATE else hint
+        hint: Hint = "convert it first"
+        if isinstance(column, Bounded):
+            hint = _FALSE_TRUE if declared.kind is Kind.BOOLEAN else _HINTS.get(declared.kind, hint)
         raise SchemaError(
             f"column {name!r}: {kind} needs {needs}, but its declared type is {declared.dtype} "
-            f"({declared.kind.value}); {hint}"
-        )
+            f"({declared.kind.value})", argument="schema", rule="type", value=declared.dtype,
+            hint=_DATES if declared.kind is Kind.DATE else hint,
+        )  # fmt: skip
 
 
 def is_writable(name: str) -> bool:

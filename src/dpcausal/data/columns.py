@@ -93,7 +93,7 @@ def _level(value: object) -> str | int | bool:
         if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
             raise _RuleError("a text level must be valid Unicode")
         return text
-    raise _RuleError("a level must be text, an integer or a boolean; a number of many values is Bounded(lower, upper)")
+    raise _RuleError("a level must be text, an integer or a boolean; a number of many values needs bounds")
 
 
 def _code(value: object) -> float | str:

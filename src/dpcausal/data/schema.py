@@ -11,7 +11,7 @@ from dpcausal.data.coding import check_name
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.panels.dates import PERIODS, periods_between
 from dpcausal.data.toml_text import text_of, toml_in
-from dpcausal.errors import SchemaError, nearest
+from dpcausal.errors import SchemaError, Setting, nearest
 
 if TYPE_CHECKING:
     from dpcausal.data.curator.profile import SchemaCheck
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["Bounded", "Column", "Levels", "Schema"]
 
 
-def _suggestion(given: object) -> str:
-    got = f"got {type(given).__name__}"
+def _suggestion(given: object) -> tuple[str | Setting, ...]:
     if not isinstance(given, (tuple, list)) or [type(end) in (int, float) for end in given] != [True, True]:
-        return got
+        bounds = Setting(kind="Bounded", options={"lower": ..., "upper": ...})
+        return "declare ", bounds, " or ", Setting(kind="Levels", options={"levels": ...})
     lower, upper = given
-    return f"{got}; Bounded({lower!r}, {upper!r})?" if lower < upper else got
+    bounds = Setting(kind="Bounded", options={"lower": lower, "upper": upper})
+    return ("did you mean ", bounds, "?") if lower < upper else ()
 
 
 def _declared_column(name: object, declared: object) -> Column:
@@ -32,7 +33,8 @@ def _declared_column(name: object, declared: object) -> Column:
     if isinstance(declared, (Bounded, Levels)):
         return declared
     if not isinstance(declared, Mapping):
-        raise SchemaError(f"column {name!r}: must be Bounded(lower, upper) or Levels([...]), {_suggestion(declared)}")
+        text = f"column {name!r}: needs bounds or levels, got {type(declared).__name__}"
+        raise SchemaError(text, argument="schema", rule="column", hint=_suggestion(declared))
     rule = ""
     try:
         if "levels" in declared:

@@ -195,6 +195,6 @@ class DirectionMethod(Method[Pair]):
     def plan(self, question: Pair, loss: Any) -> Self:
         if question.score not in self.scores:
             raise ParameterError(
-                f"score={question.score!r} does not go with method {self.name!r}: it takes {', '.join(self.scores)}"
+                f"score {question.score!r} does not go with method {self.name!r}: it takes {', '.join(self.scores)}"
             )
         return self

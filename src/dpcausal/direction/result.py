@@ -7,6 +7,7 @@ from typing import Any, Literal
 from dpcausal.codec import storable
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, DRAWN_WIDTH, arrow_bounds
 from dpcausal.direction.block_decisions import SCALED
+from dpcausal.errors import Advice, Setting
 from dpcausal.mechanisms.blocks import blocks_moved
 from dpcausal.plotting import axes, titled
 from dpcausal.privacy.loss import Loss, PureDP
@@ -172,7 +173,8 @@ class Direction(Result):
         return [line for line in lines if line]
 
     def warnings(self) -> list[str]:
-        text = "the evidence is too weak for a direction: use more subsets (blocks=), more rows or a larger ε"
+        text = Advice("the evidence is too weak for a direction: use more subsets (", Setting("blocks"),
+                      "), more rows or a larger ε")  # fmt: skip
         return [text] if self.verdict == "inconclusive" and self.counts is not None else []
 
     def technical(self) -> list[str]:

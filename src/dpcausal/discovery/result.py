@@ -233,7 +233,7 @@ class Discovery(Result):
                     "networks; below 0.8 no closer than 0.2, and on a single network it may be far lower."
                 )
         if self.support is None and self.release is not None and not without_noise(self.release):
-            lines.append("The search is not repeated by default: with_support(20) shows which arrows noise may make.")
+            lines.append("The search was not repeated with fresh noise, which shows arrows that noise may make.")
         if self.reported:
             lines.append(f"Loss that the replicated system reports of itself: {self.reported}.")
         return lines

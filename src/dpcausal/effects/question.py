@@ -17,7 +17,7 @@ from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.corner_counts import Value, arms_of, level_text, levels_of, value_of
 from dpcausal.effects.result import CLEAR_MISSING, Effect
-from dpcausal.errors import ParameterError, Setting
+from dpcausal.errors import Advice, ParameterError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
@@ -25,22 +25,19 @@ from dpcausal.privacy.sensitivity import Unit
 from dpcausal.releases.release import Release
 
 LEAST_ROWS = 20
-INDEPENDENT = (
-    "assumes independent {}: where treatment or outcomes are clustered (clinics, households), the interval may be too "
-    "narrow; {}set person= to the cluster"
-)
 CLUSTERED = (
     "assumes independent clusters of {!r}: about as many as the result says, and as the treatment differs among them"
 )
-COMPLETE = (
+COMPLETE = Advice(
     "records with a missing value count in n and are left out of the estimate: where outcomes are missing more often "
-    "in some strata, it is for the complete records; Stratified(population='observed') estimates it for all records "
-    "with treatment and confounders"
-)
+    "in some strata, it is for the complete records; ",
+    Setting("method", "stratified", {"population": "observed"}, "dpc.methods.Stratified"),
+    " estimates it for all records with treatment and confounders",
+)  # fmt: skip
 LEAST_COUNTED, MOSTLY_COUNTED = 0.05, 0.95
 FEW_COUNT = (
     "hardly any record counts: most have a missing value of the call, or hold levels, weights or numbers that are "
-    "not as declared; 'dpcausal check' or schema.check(frame) shows the curator which, before anything is paid"
+    "not as declared; 'dpcausal check' shows the curator which, before anything is paid"
 )
 NEAR_BOUND, AT_BOUND = 0.01, (
     "the means of {!r} are within 1 % of a bound: is its unit another one, or are the bounds far too wide? "
@@ -208,9 +205,12 @@ def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> lis
     return [None if text is None else labels[levels.index(text)] for text in texts]
 
 
-def independence_caveat(unit: Unit, clusters: bool = False) -> str:
-    hint = "name them by cluster=, or " if clusters else ""
-    return INDEPENDENT.format("rows" if unit is Unit.ROW else "persons", hint)
+def independence_caveat(unit: Unit, clusters: bool = False) -> Advice:
+    hint = ("name them by ", Setting("cluster"), ", or ") if clusters else ()
+    return Advice(
+        f"assumes independent {'rows' if unit is Unit.ROW else 'persons'}: where treatment or outcomes are clustered "
+        "(clinics, households), the interval may be too narrow; ", *hint, "set ", Setting("person"), " to the cluster",
+    )  # fmt: skip
 
 
 class SimulatedDesign(NamedTuple):
@@ -241,7 +241,7 @@ class EffectMethod(Method[EffectQuestion]):
         if question.cluster is not None and not self.supports_clusters:
             raise ParameterError(
                 f"method {self.name!r} has no interval by clusters", argument="method", rule="clusters",
-                hint=("use ", Setting("method", "auto"), ", or set person= of the table to the cluster"),
+                hint=("use ", Setting("method", "auto"), ", or set ", Setting("person"), " to the cluster"),
             )  # fmt: skip
         return super().charge(loss, question)
 

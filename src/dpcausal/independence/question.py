@@ -18,7 +18,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError
+from dpcausal.errors import Advice, ParameterError, Setting
 from dpcausal.independence.result import Independence
 from dpcausal.mechanisms.blocks import blocks_moved
 from dpcausal.privacy.budget import CallBudget
@@ -99,16 +99,16 @@ def width_of(schema: Schema, names: tuple[str, ...]) -> int:
     return sum(max(1, len(column) - 1) if isinstance(column := schema[name], Levels) else 1 for name in names)
 
 
-ALONE = (
-    "rows count as independent: copies of rows, several of one person in a table without person=, or people of one "
-    "clinic or household who are alike can make a true null look dependent"
-)
+ALONE = Advice(
+    "rows count as independent: copies of rows, several of one person without ", Setting("person"), ", or people of "
+    "one clinic or household who are alike can make a true null look dependent",
+)  # fmt: skip
 
 MOST_GIVEN, MOST_ROWS = 200, 10**8
 
-SIGNED = (
-    "this test detects a trend: it can miss a U shape, or opposite trends that cancel. Test groups separately "
-    "(where=), or take gcm-weighted, or hsic if given is empty"
+SIGNED = Advice(
+    "this test detects a trend: it can miss a U shape, or opposite trends that cancel. Test groups separately (",
+    Setting("where"), "), or take gcm-weighted, or hsic if given is empty",
 )
 """Said by tests that add up signs."""
 

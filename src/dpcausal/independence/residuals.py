@@ -30,7 +30,8 @@ def checked_regression(regression: Any, question: IndependenceQuestion, blocks: 
         return regression
     if not is_estimator(regression):
         raise ParameterError(
-            f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor such as LinearRegression()"
+            f"regression must be one of {', '.join(SHAPES)}", argument="regression", rule="regression",
+            hint="in Python it may also be a scikit-learn regressor",
         )
     return try_external_code(
         lambda: _quiet_copy(regression, question, blocks), "the regressor",

@@ -343,7 +343,8 @@ class StudyText:
                 schema = {key: value for key, value in declared.items() if key not in DESCRIPTIONS}
                 columns[name] = Schema({name: schema})[name]
             except DpCausalError as error:
-                raise self.refusal(("columns", name), str(error).partition(": ")[2] or str(error)) from None
+                text = error.message("toml")
+                raise self.refusal(("columns", name), text.partition(": ")[2] or text) from None
         names = [question.name for question in study.question]
         for place, name in enumerate(names):
             if name in names[:place]:

@@ -16,7 +16,7 @@ from dpcausal.data.panels.panel import Panel
 from dpcausal.data.schema import Schema
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
-from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
+from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError, hints_in
 from dpcausal.planning.effects import EveryonePlan
 from dpcausal.planning.plan import TASK_PLANS, UNCHANGING, task_plan_of
 from dpcausal.planning.task_plan import TaskPlan
@@ -75,7 +75,8 @@ class QuestionStatus:
         return f"{self.question.name}{cost}   {self.expected[0] if self.state != TO_ASK else self.state}"
 
     def worded(self, wording: Wording) -> QuestionStatus:
-        lines = [line for one in answers_of(self.answer) for line in wording.conclusions(self.question, one)]
+        with hints_in("toml"):
+            lines = [line for one in answers_of(self.answer) for line in wording.conclusions(self.question, one)]
         return replace(self, about=wording.short(self.question), conclusions=tuple(lines))
 
 
@@ -155,8 +156,9 @@ class StudyPlan(TextResult):
             return "\n".join([*lines, "", "No question yet: add a [[question]] to the file."])
         lines += ["", *self._table(verbose), "", *self._closing()]
         if verbose:
-            lines += [f"warning: {one.question.name}: {caveat}"
-                      for one in self.questions if one.state == TO_ASK for caveat in one.caveats]  # fmt: skip
+            with hints_in("toml"):
+                lines += [f"warning: {one.question.name}: {caveat}"
+                          for one in self.questions if one.state == TO_ASK for caveat in one.caveats]  # fmt: skip
         elif any(one.caveats for one in self.questions):
             lines.append(f"Assumptions of each method: dpcausal plan {path} --verbose")
         new, states = " --new-ledger" if self.missing_ledger else "", {one.state for one in self.questions}

@@ -235,7 +235,7 @@ class OneTreated(Treated):
     def of(cls, *arguments: Any) -> Self:
         question = super().of(*arguments)
         if len(question.targets) != 1:
-            raise ParameterError("the panel has several targets: name one, or use synthetic_controls for all")
+            raise ParameterError("the panel has several targets: name one, or ask for all of them")
         return question
 
     def finalize(self, answer: tuple[SyntheticControl, ...]) -> SyntheticControl:

@@ -31,7 +31,7 @@ from dpcausal.data.curator.suspects import (
 from dpcausal.data.persons import checked_weight, names_of
 from dpcausal.data.source import Collected, Kind, Source, guarded_read
 from dpcausal.data.sources.origin import opened
-from dpcausal.errors import HiddenAnswerError, SchemaError
+from dpcausal.errors import Advice, HiddenAnswerError, SchemaError, Setting
 
 STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for your eyes only"
 
@@ -52,10 +52,7 @@ LIKE_ID = re.compile(
     r"([_ .-]?(id|no|nr))?"
 )
 
-PERSONS = (
-    "it looks like the id of persons, with {distinct:,} values in {rows:,} rows, and no person is declared: say "
-    "person= to protect a person and not a row"
-)
+PERSON = Advice(Setting("person"))
 SPELLINGS = (
     "{number:,} ids differ from another only in case, blanks or zeros, as 1, 01 and 1.0. Each spelling counts as a "
     "person. Write each id one way: a person with two ids is protected only in part"
@@ -96,7 +93,9 @@ class SchemaCheck:
     def notes(self) -> tuple[str, ...]:
         notes = [f"{one.name}: {UNDECODED.sub(BYTE, note)}" for one in self.columns for note in one.notes]
         persons, spellings = self.persons.items(), self.spellings.items()
-        notes += [f"{name}: {PERSONS.format(distinct=distinct, rows=self.rows)}" for name, distinct in persons]
+        notes += [f"{name}: it looks like the id of persons, with {distinct:,} values in {self.rows:,} rows, and no "
+                  f"person is declared: say {PERSON} to protect a person and not a row"
+                  for name, distinct in persons]  # fmt: skip
         return (*notes, *(f"{name}: {SPELLINGS.format(number=number)}" for name, number in spellings))
 
     def summary(self) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import scalar
 from dpcausal.data.panels.dates import day_of, period_of
-from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.errors import ParameterError, SchemaError, Setting
 
 Label = int | float | str
 
@@ -166,10 +166,6 @@ def coded_labels(
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T.*)?")
 _DIGITS = re.compile(r"([0-9]+)")
 
-UNKNOWN_ORDER = (
-    "the order of the times is not known: they are texts, as {first!r}. List them in order, times=[...], make the "
-    "column an ordered categorical, or use numbers or dates"
-)
 
 
 def labels_in_order(labels: Collection[Label], declared: Sequence[Label] = ()) -> tuple[Label, ...]:
@@ -191,7 +187,11 @@ def labels_in_order(labels: Collection[Label], declared: Sequence[Label] = ()) -
         return tuple(sorted(different))
     keys = _period_numbers(texts)
     if keys is None:
-        raise SchemaError(UNKNOWN_ORDER.format(first=min(texts)))
+        raise SchemaError(
+            f"the order of the times is not known: they are texts, as {min(texts)!r}", argument="times", rule="order",
+            hint=("list them in order with ", Setting("times"), ", make the column an ordered categorical, or use "
+                  "numbers or dates"),
+        )  # fmt: skip
     return tuple(sorted(texts, key=keys.__getitem__))
 
 

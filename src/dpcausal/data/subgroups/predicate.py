@@ -65,7 +65,8 @@ def predicate(name: str, column: Column, at_least: object, at_most: object, amon
             raise ParameterError("at_least must not be above at_most: nobody would be in the subgroup")
         return Predicate(name, *ends, dates=column.dates)
     if among is None or at_least is not None or at_most is not None:
-        raise ParameterError(f"column {name!r} has levels: say among=[...]")
+        listing = "say ", Setting("among")
+        raise ParameterError(f"column {name!r} has levels", argument="where", rule="levels", value=name, hint=listing)
     if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
         raise ParameterError("among must be a list of levels")
     listed = tuple(among)

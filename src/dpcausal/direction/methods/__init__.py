@@ -23,5 +23,5 @@ def choose_method(named: DirectionMethod | None, question: Pair, loss: Loss) -> 
     method = named or (Verdict() if has_verdict else MajorityVote())
     if not loss.exact or method.supports_no_privacy:
         return method, ()
-    caveat = f"method={method.name!r} had no effect: without privacy the scores are exact"
+    caveat = f"method {method.name!r} had no effect: without privacy the scores are exact"
     return Exact(), (caveat,) if named else ()

@@ -25,7 +25,7 @@ from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.standardise import Sums
 from dpcausal.effects.result import Effect
-from dpcausal.errors import ParameterError, with_signature_errors
+from dpcausal.errors import ParameterError, Setting, with_signature_errors
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.release import Release, estimate_release
@@ -85,8 +85,9 @@ def value_of(name: str, column: Column) -> Value:
     if len(column) == 2:
         first, last = map(str, column.labels)
         return Value(name, 0.0, 1.0, 1, (first, last))
-    text = f"{name!r} is neither Bounded nor of two levels: it has no mean"
-    raise ParameterError(text, argument="outcome", rule="mean", hint="declare a scale such as 1 to 5 as Bounded(1, 5)")
+    text = f"{name!r} has neither bounds nor two levels: it has no mean"
+    hint = "declare a scale such as 1 to 5 as ", Setting(kind="Bounded", options={"lower": 1, "upper": 5})
+    raise ParameterError(text, argument="outcome", rule="mean", hint=hint)
 
 
 def level_text(level: object, levels: Sequence[str]) -> str | None:

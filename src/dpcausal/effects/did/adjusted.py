@@ -28,7 +28,7 @@ from dpcausal.releases.saved import Form
 REJECTED = 0.05
 NOT_PARALLEL = (
     "no intervals: the pre-trend test rejects parallel trends given the covariates; add what trends depend "
-    "on to adjust, or see robust_trends()"
+    "on to adjust, or see the robust trends"
 )
 
 
@@ -95,7 +95,7 @@ class AdjustedPaths(NoisyPaths):
     def did(self, *, control: str | None = None, coverage: float = 0.95) -> GroupTimeEffects:
         """Return as ``NoisyPaths.did`` does; the scores are those of the call's own control."""
         if control not in (None, self.control):
-            text = f"scores with covariates are for control={self.control!r}: another one is another call"
+            text = f"scores with covariates are for the control {self.control!r}: another one is another call"
             raise ParameterError(text, argument="control", rule="released", value=control)
         answer = staggered(self, self.control, public.number("coverage", coverage, 0.5, 0.999))
         rejected = answer.pretrend is not None and answer.pretrend < REJECTED

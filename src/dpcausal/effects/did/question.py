@@ -18,7 +18,7 @@ from dpcausal.data.panels.periods import levels_in_order, scale_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import check_varies, codes_within
-from dpcausal.effects.did.release import NoisyPaths
+from dpcausal.effects.did.release import NEVER_AS_OTHER, NoisyPaths
 from dpcausal.effects.did.result import GroupTimeEffects
 from dpcausal.errors import ParameterError, SchemaError, Setting
 from dpcausal.privacy.budget import CallBudget
@@ -179,8 +179,8 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         if -1 not in design.starts and (chosen == "never" or len(set(later)) < 2):
             raise ParameterError(
                 "no level of the cohort means never treated", argument="cohort", rule="never-treated", value=cohort,
-                hint=("name it with ", Setting("never"), "; or, if a missing value means never treated, declare "
-                      "dpc.Levels([...], other=\"never\"); or, where several cohorts are treated, use ",
+                hint=("name it with ", Setting("never"), "; or, if a missing value means never treated, declare ",
+                      NEVER_AS_OTHER, "; or, where several cohorts are treated, use ",
                       Setting("control", "not-yet")),
             )  # fmt: skip
         if cluster is not None:

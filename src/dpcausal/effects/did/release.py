@@ -34,6 +34,7 @@ from dpcausal.effects.did.result import NO_INTERVALS, GroupTimeEffects, PathEffe
 from dpcausal.effects.did.robust import EventStudy
 from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
 from dpcausal.effects.result import normal_reach
+from dpcausal.errors import Advice, Setting
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
@@ -49,9 +50,11 @@ MOST_BIAS = 2.5
 LINE = 0.8
 """Of the level of the test before treatment the trend has four fifths: what most often goes wrong is one."""
 
-LOST = ": if a missing value means never treated, declare Levels([...], other='never')"
+NEVER_AS_OTHER = Setting(kind="Levels", options={"levels": ..., "other": "never"})
+LOST = ": if a missing value means never treated, declare ", NEVER_AS_OTHER
 EXTREME = "changes so much that winsorising biases its few persons' means: use more persons or a larger loss"
-NOT_YET = "the release asked again with control='not-yet' compares with those treated later, free"
+NOT_YET = Advice("the release asked again with ", Setting("control", "not-yet"), " compares with those treated later, "
+                 "free")  # fmt: skip
 CUT = "no intervals: too many outcome paths were winsorised, more than of normal ones, and skewed means may be biased"
 ALONE = "no intervals: no cohort has two persons, of whom a variance could be taken"
 LONG = "no intervals: some persons' changes are so large that means of so few persons may be skewed"
@@ -261,15 +264,17 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
     enough, contrasts, (cells, whole, of_events, last) = all_pairs.enough, all_pairs.contrasts, all_pairs.parts
     dropped = [g for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
     few = "has too few persons for the noise" if noisy else "has no persons"
-    notes = tuple(f"cohort {paths.cohorts[g]} {EXTREME if g in paths.biased else few}; averages are without it"
-                  f"{LOST * (paths.starts[g] < 0)}" for g in dropped)  # fmt: skip
+    notes: tuple[str, ...] = tuple(
+        Advice(f"cohort {paths.cohorts[g]} {EXTREME if g in paths.biased else few}; averages are without it",
+               *(LOST if paths.starts[g] < 0 else ())) for g in dropped
+    )  # fmt: skip
     lone = [paths.cohorts[g] for g in enough if paths.counts[g] < LEAST_VARIANCE]
-    uncompared = ""
+    uncompared: str = ""
     if not all_pairs.controls:
         first = [(g, start) for g, start in enumerate(paths.starts) if start > 0 and g in enough]
         later = control == "never" and any(controls_of(paths.starts, enough, False, pair) for pair in first)
-        free = f": {NOT_YET}" if later and not paths.adjusted_for else ""
-        uncompared = f"no cohort can be compared: too few persons, or nobody is left untreated{free}"
+        free = (": ", NOT_YET) if later and not paths.adjusted_for else ()
+        uncompared = Advice("no cohort can be compared: too few persons, or nobody is left untreated", *free)
         notes += (uncompared,)
     notes += _note_on_uncompared(paths, all_pairs)
     if lone and contrasts.pooled:

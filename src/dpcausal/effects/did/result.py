@@ -18,7 +18,7 @@ from dpcausal.result import Guarantee, Result, ci_text, flat_row, interval_text,
 
 NO_INTERVALS = "no intervals: "
 OTHERS = "intervals by clusters are of the mean effect and the event study alone, each by itself"
-OTHER_CONTROL = "the variance between clusters was released for control={!r} alone"
+OTHER_CONTROL = "the variance between clusters was released for the control {!r} alone"
 MOST_TIMES = 12
 """So many periods are printed; of more, the first two and the last."""
 

@@ -55,7 +55,7 @@ from dpcausal.effects.nuisance.scores import (
 )
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect, GroupEffect, Interval, normal_reach
-from dpcausal.errors import InfeasibleError, ParameterError, Setting
+from dpcausal.errors import Advice, InfeasibleError, ParameterError, Setting
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.sensitivity import Norm
@@ -84,23 +84,15 @@ BENT = (
     "neither the line of the outcome nor that of treatment fits. The estimate subtracts the bias that the check shows, "
     "and more may be left. Method 'boosted-aipw' has models that bend"
 )
-WIDE = (
-    "few rows at this loss cannot show whether the lines fit, so the interval is {:.2g} times as wide: more rows, a "
-    "larger loss, or methods.Aipw(lines_only=True) if lines are known to fit"
-)
 CUT = "too many scores were winsorised, at {cut:.3g} times their scale, for an interval: the outcome is too skewed"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
-BLIND = (
+BLIND = Advice(
     "with so few rows at this loss noise would hide a long tail of the outcome on one side, which biases the estimate: "
-    "use more rows or a larger loss, or set methods.Aipw(light_tails=True) if the residuals have no such tail"
-)
+    "use more rows or a larger loss, or set ", Setting("method", "aipw", {"light_tails": True}, "dpc.methods.Aipw"),
+    " if the residuals have no such tail",
+)  # fmt: skip
 NONE = "no interval, unless there are 4,000 rows and bounds show that no outcome lies far from its line"
-RESTS = "intervals assume that the outcome's residuals have no long tail on one side, as you stated by light_tails=True"
-ALLOWS = (
-    "extreme outcomes are winsorised at a cut that the result reports (ate-winsorized), unless the bounds show "
-    "that none lies beyond; public numbers predict intervals {wide:.2g} times as wide as without "
-    "noise, and {short:.2g} times if light_tails=True states it of the residuals"
-)
+RESTS = "intervals assume that the outcome's residuals have no long tail on one side, as you stated"
 UNSEEN = (
     "extreme outcomes are winsorised, of at most {count:.0f} records. If each of these were twice as extreme, the "
     "effect without winsorising would differ by up to {differ:.3g}; at the bounds, by up to {most:.3g}. Narrower "
@@ -111,6 +103,22 @@ SMALL = (
     "another group"
 )
 RARE = "one of the two outcomes is so rare that scores of such records are cut: method 'stratified' has limits for it"
+
+
+def _widened(times: float) -> Advice:
+    return Advice(
+        f"few rows at this loss cannot show whether the lines fit, so the interval is {times:.2g} times as wide: more "
+        "rows, a larger loss, or ", Setting("method", "aipw", {"lines_only": True}, "dpc.methods.Aipw"),
+        " if lines are known to fit",
+    )  # fmt: skip
+
+
+def _allowing_tails(wide: float, short: float) -> Advice:
+    return Advice(
+        "extreme outcomes are winsorised at a cut that the result reports (ate-winsorized), unless the bounds show "
+        f"that none lies beyond; public numbers predict intervals {wide:.2g} times as wide as without noise, and "
+        f"{short:.2g} times if ", Setting("light_tails", True), " states it of the residuals",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,9 +191,9 @@ class Aipw(SumsOverRows, EffectMethod):
         far = f"public numbers predict moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
         both = (replace(self, light_tails=light) for light in (False, True))
         wide, short = (times_as_wide(n, one._shares(question, rho).noise, one.light_tails) for one in both)
-        tails = RESTS if self.light_tails else ALLOWS.format(wide=wide, short=short)
+        tails = RESTS if self.light_tails else _allowing_tails(wide, short)
         return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
-                f"{NONE}: {BLIND}" if self._blind(shares) else tails)  # fmt: skip
+                Advice(NONE, ": ", BLIND) if self._blind(shares) else tails)  # fmt: skip
 
     def _shares(self, question: EffectQuestion, rho: ZCDP | None) -> _Shares:
         design, n = Design.of(question), question.n
@@ -360,7 +368,7 @@ def _answer(
             estimate, interval, reason = None, None, SMALL
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, interval, reason, share))
     times = math.hypot(whole.error, allowed) / max(whole.error, 1e-300)
-    hidden: tuple[str, ...] = (WIDE.format(times),) if ends and allowed > whole.error > 0 else ()
+    hidden: tuple[str, ...] = (_widened(times),) if ends and allowed > whole.error > 0 else ()
     if cut is not None:
         far, among = tally.farthest * tally.lines.spread, whole.unseen / whole.count
         hidden += (UNSEEN.format(cut=cut, count=whole.unseen, differ=among * cut, most=among * (far - cut)),)

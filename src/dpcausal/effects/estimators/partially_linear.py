@@ -36,7 +36,7 @@ from dpcausal.effects.nuisance.design import FIRST, TREATMENT, Design, checked_d
 from dpcausal.effects.nuisance.scores import lines_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
-from dpcausal.errors import InfeasibleError, ParameterError
+from dpcausal.errors import Advice, InfeasibleError, ParameterError, Setting
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 Paid = ApproxDP | ZCDP | NoPrivacy
@@ -55,18 +55,19 @@ ONE_LAW = (
     "the standard error assumes that the outcome's residuals have one distribution everywhere: a skew of one arm or "
     "end alone biases the slope by more"
 )
-OTHER_REASONS = {
-    SPREAD: (
+OTHER_REASONS: dict[str, str] = {
+    SPREAD: Advice(
         "the variance and the skewness of the residuals may not be constant, and public numbers predicted no interval "
-        "if they had been released: use more rows, a larger loss or fewer columns, or set "
-        "methods.PartiallyLinear(errors='symmetric') if there is no skew anywhere, errors='homoscedastic' if both are "
-        "constant"
+        "if they had been released: use more rows, a larger loss or fewer columns, or set ",
+        Setting("method", "partially-linear", {"errors": "symmetric"}, "dpc.methods.PartiallyLinear"),
+        " if there is no skew anywhere, ", Setting("errors", "homoscedastic"), " if both are constant",
     ),
-    BLIND: (
+    BLIND: Advice(
         "with so few rows at this loss noise would hide a skew that biases the slope: use more rows or a larger loss, "
-        "or set methods.PartiallyLinear(errors='normal') if the residuals are about normal"
+        "or set ", Setting("method", "partially-linear", {"errors": "normal"}, "dpc.methods.PartiallyLinear"),
+        " if the residuals are about normal",
     ),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +127,8 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         wide = times_as_wide(layout, n, self._parts(layout, n, rho)[0])
         caveats = [right, f"public numbers predict errors {wide:.2g} times those without privacy"]
         if self.errors is None and (enough := rows_for_step(rho.part(SANDWICH_SHARE))) > n:
-            caveats.append(f"below about {enough:,} rows at this loss there is no interval without errors=: state that "
-                           "they are symmetric or homoscedastic, or add rows")  # fmt: skip
+            caveats.append(Advice(f"below about {enough:,} rows at this loss there is no interval without ",
+                                  Setting("errors"), ": state that they are symmetric or homoscedastic, or add rows"))
         return tuple(caveats)
 
     def _parts(self, layout: Layout, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:

@@ -38,7 +38,7 @@ from dpcausal.effects.estimators.block_effects import (
 )
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect, normal_reach
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.errors import Advice, FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved, salt_of
 from dpcausal.mechanisms.gate import book_exact
@@ -88,9 +88,9 @@ LEAST_BLOCKS, MOST_BLOCKS = 20, 20_000
 MOST_REACH = math.ceil(reach_of(MOST_BLOCKS))
 LEAST_BLOCK, ROWS_A_COLUMN = 30, 2.5
 """Fewest rows of a block by the default rule, and fewest of each column."""
-NO_ESTIMATE = (
-    "no window holds the blocks' answers: more rows or loss would be enough, fewer terms, or overlap=True where "
-    "treatment is rare or nearly certain for some"
+NO_ESTIMATE = Advice(
+    "no window holds the blocks' answers: more rows or loss would be enough, fewer terms, or ",
+    Setting("overlap", True), " where treatment is rare or nearly certain for some",
 )
 ALONG = {
     "lines": "lines", "curves": "lines, squares and cubes", "products": "lines, squares, cubes and products of two",
@@ -105,10 +105,10 @@ SIZE = (
     "blocks share, and that the interval does not count"
 )
 FEW = "so few blocks at this epsilon may be missed by the window: there is no answer then"
-ONLY = (
-    "method 'sample-aggregate' has the effect of all, or with overlap=True that of those treated as often as not: no "
-    "estimand 'att', no groups"
-)
+ONLY = Advice(
+    "method 'sample-aggregate' has the effect of all, or with ", Setting("overlap", True), " that of those treated as "
+    "often as not: no estimand 'att', no groups",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,7 +93,7 @@ class RandomizedTrial(SumsOverRows, EffectMethod):
         if question.table.weighed:
             raise ParameterError(
                 "method 'trial' has no proof for survey weights", argument="method", rule="weights",
-                hint=("use ", Setting("method", "stratified"), ", or a table without weight="),
+                hint=("use ", Setting("method", "stratified"), ", or a table without ", Setting("weight")),
             )  # fmt: skip
         try:
             noise, least = (self._plan_sizes if self._sized else self._plan_probabilities)(question, loss)

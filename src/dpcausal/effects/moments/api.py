@@ -32,7 +32,7 @@ from dpcausal.effects.moments.regression import forecast
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, line
 from dpcausal.effects.moments.sandwich import Sandwich, Step
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
@@ -81,8 +81,8 @@ class JointSums(TableQuestion[JointMoments]):
             check_varies(table.inside, name, declared)
         question = cls(table, names)
         if not question.numbers or set(level_names(question.factors)) & set(names):
-            text = "moments need an outcome, a Bounded column or one of two levels, and no name of a level"
-            hint = "declare a scale such as 1 to 5 as Bounded(1, 5)"
+            text = "moments need an outcome, a column with bounds or two levels, and no name of a level"
+            hint = "declare a scale such as 1 to 5 as ", Setting(kind="Bounded", options={"lower": 1, "upper": 5})
             raise SchemaError(text, argument="columns", rule="outcome", hint=hint)
         if not 2 <= question.layout.columns <= MOST_COLUMNS:
             raise ParameterError(

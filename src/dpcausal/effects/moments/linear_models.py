@@ -31,6 +31,7 @@ from dpcausal.effects.moments.regression import (
 )  # fmt: skip
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments
 from dpcausal.effects.result import Interval, accepted_slopes
+from dpcausal.errors import Advice, Setting
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.statistics.moments import variance_roots
 
@@ -40,11 +41,11 @@ and though it is shown by the strength that was found (Lee, McCrary, Moreira & P
 
 WEAK_INSTRUMENTS = "the strength is below 104.7, where normal intervals may fail: the Anderson–Rubin set holds at any"
 
-FAR_OUT = (
-    "how extreme the rows of each column lie moves it, which second moments do not show: say errors='normal' if all "
-    "columns are about normal"
+FAR_OUT = Advice(
+    "how extreme the rows of each column lie moves it, which second moments do not show: say ",
+    Setting("errors", "normal"), " if all columns are about normal",
 )
-NORMAL = "Intervals assume that all columns are about jointly normal (errors='normal')"
+NORMAL = "Intervals assume that all columns are about jointly normal, as you stated"
 IV_CAUSAL = (
     "Causal only if the instruments share no cause with the outcome, affect it only through the treatment, and move "
     "the treatment in one direction."

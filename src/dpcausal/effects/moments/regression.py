@@ -15,6 +15,7 @@ from dpcausal.effects.moments.factors import NEARLY, RESOLVED, Contrasts
 from dpcausal.effects.moments.redundant import COLLINEAR, without_redundant
 from dpcausal.effects.moments.released import ReleasedMoments, line
 from dpcausal.effects.result import Interval, forest, normal_reach
+from dpcausal.errors import Advice, Setting
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, signed_text
 
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
@@ -38,35 +39,35 @@ WEAK = (
     "the moments, and so the slopes, are too near their noise (signal to noise below {:g}): more rows, a larger loss "
     "or fewer columns"
 )
-SPREAD = (
-    "the variance of the residuals may not be constant, which second moments do not show: set errors='homoscedastic' "
-    "if it is, or release it by robust_for="
+SPREAD = Advice(
+    "the variance of the residuals may not be constant, which second moments do not show: set ",
+    Setting("errors", "homoscedastic"), " if it is, or release it by ", Setting("robust_for"),
 )
-SIDED = (
+SIDED = Advice(
     "the winsorised rows may lie on one side of the line, as those of a skewed outcome do: slopes would be off by more "
-    "than noise; name the regression by robust_for=, or take more rows"
-)
+    "than noise; name the regression by ", Setting("robust_for"), ", or take more rows",
+)  # fmt: skip
 
-FAR_OUT = (
+FAR_OUT = Advice(
     "more rows are extreme than in normal data, as with a rare arm or a skewed column: slopes are then biased unless "
     "the residuals have one distribution everywhere, which the released numbers cannot show; release their variance "
-    "by robust_for=, cut or transform the skewed column, or take more rows"
+    "by ", Setting("robust_for"), ", cut or transform the skewed column, or take more rows",
+)  # fmt: skip
+BLIND = Advice(
+    "with so few rows at this loss noise would hide a skew that biases slopes: use more rows or a larger loss, or set ",
+    Setting("errors", "normal"), " if outcome and regressors are about normal",
 )
-BLIND = (
-    "with so few rows at this loss noise would hide a skew that biases slopes: use more rows or a larger loss, or set "
-    "errors='normal' if outcome and regressors are about normal"
-)
-HIDDEN = (
+HIDDEN = Advice(
     "with so few rows at this loss noise would hide a skew of the residuals that depends on a regressor, such as that "
-    "of one arm alone, and biases slopes: use more rows or a larger loss, or set errors='symmetric' if residuals are "
-    "symmetric everywhere"
-)
+    "of one arm alone, and biases slopes: use more rows or a larger loss, or set ", Setting("errors", "symmetric"),
+    " if residuals are symmetric everywhere",
+)  # fmt: skip
 ASSUMED = (
-    "Intervals assume a linear outcome whose residuals have one distribution everywhere, as you stated by errors=: if "
+    "Intervals assume a linear outcome whose residuals have one distribution everywhere, as you stated: if "
     "their variance or skewness is not constant, or the outcome is not linear, intervals can be too narrow"
 )
 SYMMETRIC = (
-    "Intervals assume a linear outcome with residuals that are symmetric everywhere, as you stated by errors=: if one "
+    "Intervals assume a linear outcome with residuals that are symmetric everywhere, as you stated: if one "
     "arm or end is skewed, or the outcome is not linear, intervals can be too narrow"
 )
 LOST = (

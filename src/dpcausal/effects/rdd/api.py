@@ -77,7 +77,7 @@ class RddQuestion(TableQuestion[Discontinuity]):
             table = as_levels(table, treatment)
             arms = [table.schema.column(treatment)]
         if arms and not (isinstance(arms[0], Levels) and len(arms[0]) == 2):
-            raise SchemaError("the treatment must be Levels([untreated, treated])")
+            raise SchemaError("the treatment must be declared with two levels: untreated, treated")
         number_of_bins = public.whole("bins", bins, LEAST_BINS, MOST_BINS)
         lower, upper = _ends(running, number)
         written = exact_number
@@ -217,7 +217,7 @@ def _ends(running: str, column: Column) -> tuple[float, float]:
     labels = column.labels
     numbers = column.other is None and all(public.is_number(label) for label in labels)
     if not numbers or list(labels) != sorted(labels):
-        raise SchemaError(f"{running!r} must be Bounded, or Levels of numbers in order without other=")
+        raise SchemaError(f"{running!r} must have bounds, or levels that are numbers in order, and no other level")
     return float(labels[0]), float(labels[-1])
 
 

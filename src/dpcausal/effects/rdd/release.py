@@ -24,7 +24,7 @@ from dpcausal.effects.rdd.lines import (
 )
 from dpcausal.effects.rdd.result import Bin, Discontinuity
 from dpcausal.effects.result import Interval, accepted_slopes
-from dpcausal.errors import ParameterError, with_signature_errors
+from dpcausal.errors import Advice, ParameterError, Setting, with_signature_errors
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
 
@@ -37,13 +37,17 @@ LEAST_BINS = 3.2
 
 FEW = "too much noise near the cutoff: use more records, a larger epsilon or bandwidth, or fewer bins"
 FEW_EXACT = "fewer than 30 records of like weight lie near the cutoff on a side: a larger bandwidth would be enough"
-COARSE = (
-    "nearly all records lie in {:.2g} bins of a side, too few to see how the outcome bends: declare bounds nearer to "
-    "where records lie, name more bins, or give curvature="
-)
-GUESSED = "curvature was estimated from noisy bins; the true one may be larger. Give curvature= if it is known"
+GUESSED = Advice("curvature was estimated from noisy bins; the true one may be larger. Give ", Setting("curvature"),
+                 " if it is known")  # fmt: skip
 RARE = "too few near the cutoff have the rarer outcome for an interval to hold"
 WEAK = "the cutoff moves the treatment too little: the Anderson–Rubin set is unbounded"
+
+
+def _too_coarse(seen: float) -> Advice:
+    return Advice(
+        f"nearly all records lie in {seen:.2g} bins of a side, too few to see how the outcome bends: declare bounds "
+        "nearer to where records lie, name more bins, or give ", Setting("curvature"),
+    )  # fmt: skip
 
 
 @storable("NoisyBins")
@@ -211,7 +215,7 @@ def estimate_discontinuity(
     seen = min(map(_bins_seen, both))
     if curvatures[0] is None and seen < LEAST_BINS:
         estimate = (best.ratio if fuzzy else jump) * width
-        return _answer(release, both, estimate=estimate, interval_reason=COARSE.format(seen), **common)
+        return _answer(release, both, estimate=estimate, interval_reason=_too_coarse(seen), **common)
     if not fuzzy:
         reach = best.half(Y, coverage)
         ends = (jump - reach) * width, (jump + reach) * width

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcausal.arrays import Reals
 from dpcausal.data.schema import Bounded, Schema
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, Setting
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, BlockTest
 from dpcausal.independence.methods.model_x import ModelX, stated_model
 from dpcausal.independence.null_distributions import score_of_rank
@@ -63,18 +63,19 @@ def checked_model(method: str, model: Any, question: IndependenceQuestion, fitte
         raise ParameterError(f"method {method!r} takes one column x and one column y of numbers or of two levels")
     if isinstance(model, str):
         if model != "fit":
-            raise ParameterError("model_x must be a ModelX, or 'fit'")
+            text = "model_x must state the distribution of x, or be 'fit'"
+            raise ParameterError(text, argument="model_x", rule="model-x")
         if not fitted:
             raise ParameterError(
                 f"method {method!r} needs a public model of x: one fitted on the same rows is neither private nor "
                 "exact; method 'crt' can fit one inside each block"
             )
         if not isinstance(question.schema[question.x[0]], Bounded):
-            raise ParameterError("model_x='fit' needs a column x declared Bounded")
+            raise ParameterError("a model of x that is fitted needs a column x with bounds")
         return model
     if not isinstance(model, ModelX):
-        needed = "the distribution of x given z: a table, or mean and sd, or a ModelX"
-        raise ParameterError(f"method {method!r} needs model_x, {needed}")
+        text = f"method {method!r} needs the distribution of x given z: a table, or mean and sd"
+        raise ParameterError(text, argument="model_x", rule="missing-model", hint=("name it with ", Setting("model_x")))
     model.check(question.schema, question.x[0], question.given)
     return model
 

@@ -65,7 +65,7 @@ class Hsic(IndependenceTest):
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         if question.given:
             raise ParameterError(
-                "method 'hsic' is for given=[]: permuting x is right only where nothing is conditioned on"
+                "method 'hsic' takes no given columns: permuting x is right only where nothing is conditioned on"
             )
         question.check_single(self.name, 2, any_levels=True)
         if question.n > LAPLACIAN.most_records:

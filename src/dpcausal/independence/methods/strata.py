@@ -12,7 +12,7 @@ from dpcausal.arrays import Integers, Reals
 from dpcausal.core.method import Run
 from dpcausal.data.records import Records, Rows
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.errors import ParameterError
+from dpcausal.errors import Advice, ParameterError, Setting
 from dpcausal.independence.null_distributions import MISSED, bounded_pvalue, upper_bound
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.mechanisms.additive import geometric, laplace_scale
@@ -28,7 +28,8 @@ MOST_STRATA = 10**15
 MOST_SUMMED = 2**16
 """Strata whose sums are added up where the rows are; of more all rows come at once."""
 
-CANCELLING = "links of opposite sign in different strata cancel here: method='counts' sees them"
+CANCELLING = Advice("links of opposite sign in different strata cancel here: ", Setting("method", "counts"),
+                    " sees them")  # fmt: skip
 
 THIN = "there may be as many strata as rows: a row alone in its stratum carries no information"
 

@@ -74,7 +74,7 @@ def _summary(inputs: ReportInputs, number: int, question: Any, answer: Any, seve
         concludes = (isinstance(answer, Independence) and answer.decision == "dependent") or (
             isinstance(answer, Direction) and answer.cause is not None)  # fmt: skip
         return Summary(number, concludes, wording.conclusions(question, answer)[0])
-    doubts = [one for one in answer.warnings() if one not in answer.notes] if hasattr(answer, "notes") else []
+    doubts = [str(one) for one in answer.warnings() if one not in answer.notes] if hasattr(answer, "notes") else []
     doubts = [f"{one[:1].upper()}{one[1:]}." for one in doubts if not one.startswith("no ")]
     noise = "" if estimate.excludes_zero else wording.noise_sentence(answer)
     outside, design = wording.outside_sentence(answer), _design_sentence(inputs, answer)

@@ -56,7 +56,8 @@ def _notes(inputs: ReportInputs) -> list[str]:
             texts += [f"{inputs.wording.group(part.group)}: no interval, {part.reason}"
                       for part in getattr(answer, "by_group", ()) if part.interval is None]  # fmt: skip
         prefix = f"Question {number}: " if several else ""
-        notes += [f"{prefix}{text if several else text[:1].upper() + text[1:]}".rstrip(".") + "." for text in texts]
+        notes += [f"{prefix}{text if several else text[:1].upper() + text[1:]}".rstrip(".") + "."
+                  for text in map(str, texts)]  # fmt: skip
     return list(dict.fromkeys(notes))
 
 

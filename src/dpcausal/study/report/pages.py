@@ -270,7 +270,7 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
                 lines = [line for line in lines if line not in answer.sensitivity()]
             settings = ", ".join(f"{name} = {value}" for name, value in one.settings.items() if value is not None)
             method = f"Method {one.method}{f': {settings}' if settings else ''}"
-            notes = (*getattr(answer, "notes", ()), *one.caveats, *answer.guarantee.caveats)
+            notes = map(str, (*getattr(answer, "notes", ()), *one.caveats, *answer.guarantee.caveats))
             points = [method, *(text for text in notes if not (is_random and text == BEFORE))]
             blocks.append(Block("output", "\n".join(lines)))
             if estimate_of(answer) is None and (figure := figures.of(answer, lines[0] if lines else "")):

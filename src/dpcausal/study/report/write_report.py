@@ -4,7 +4,7 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-from dpcausal.errors import LedgerError, ParameterError
+from dpcausal.errors import LedgerError, ParameterError, hints_in
 from dpcausal.study.report.deployments import registry_record, yaml
 from dpcausal.study.report.html import html, markdown
 from dpcausal.study.report.inputs import ReportInputs
@@ -28,7 +28,8 @@ def write_report(inputs: ReportInputs, path: Path) -> Path:
     if path.suffix != ".html" or not path.parent.is_dir():
         text = "the report is a file NAME.html in a folder that exists"
         raise ParameterError(text, argument="path", rule="report-file")
-    blocks, mark = document(inputs), mark_of(inputs)
+    with hints_in("toml"):
+        blocks, mark = document(inputs), mark_of(inputs)
     texts = {
         path: html(blocks, mark, f"{inputs.file.title} · fingerprint {inputs.plan.head[:16]}"),
         path.with_suffix(".md"): f"<!-- {mark} -->\n\n{markdown(blocks)}",
