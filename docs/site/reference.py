@@ -157,14 +157,13 @@ def errors() -> list[str]:
         if inspect.isclass(one) and issubclass(one, (Exception, Warning)) and one.__module__ == module.__name__:
             kinds = ", ".join(f"`{base.__name__}`" for base in one.__bases__)
             page.append(f"| `{name}` | {(one.__doc__ or '').splitlines()[0]} | {kinds} |")
-    page += ["", "## Exit codes", "", "| code | meaning |", "|---|---|"]
-    return page + [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES]
+    table = CODES.read_text(encoding="utf-8").partition("## Exit codes")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("|")]
+    return [*page, "", "## Exit codes", "", *(f"|{code}|{meaning}|" for code, meaning in rows)]
 
 
-EXIT_CODES = (
-    (0, "done"), (1, "`check` found something to look at"), (2, "bad input: nothing was spent"),
-    (3, "the budget refused: nothing was spent"), (4, "the ledger is damaged, lost or older than a copy seen before"),
-)  # fmt: skip
+CODES = Path(__file__).parents[1] / "howto" / "troubleshooting.md"
+"""The page that has the table of exit codes."""
 
 
 def _write(page: Path, lines: list[str]) -> None:

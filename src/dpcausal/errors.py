@@ -83,6 +83,8 @@ class Setting:
         return {"python": self._python, "toml": self._toml, "command": self._command}[language]()
 
     def _python(self) -> str:
+        if self.name in CALLS:
+            return f".{self.name}()"
         if self.kind:
             texts = {name: _python_text(value) for name, value in self.options.items()}
             options = ", ".join(text if name in BY_PLACE else f"{name}={text}" for name, text in texts.items())
@@ -120,6 +122,9 @@ OPTIONS = {"expected_head": "fingerprint"}
 
 RUN_OPTIONS = ("refresh", "partial", "new_ledger")
 """Arguments of a run, which a study file has no key for."""
+
+CALLS = ("details",)
+"""Options of the command that Python has a method of the result for."""
 
 PREDICATES = {"at_least": ">=", "at_most": "<=", "among": "in [...]"}
 """Arguments of Python that a predicate of ``where`` writes by a sign."""

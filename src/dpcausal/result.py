@@ -287,7 +287,7 @@ def flat_row(entries: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-MOST_WARNINGS = 3
+MOST_WARNINGS, DETAILS = 3, Advice(Setting("details"))
 
 IMPUTED = Advice(
     Setting("missing", "impute"), " counts a missing value as the midpoint of its bounds, or as the first level: where "
@@ -357,11 +357,11 @@ class Result(TextResult):
     def summary(self) -> str:
         """Return the conclusion, its numbers, at most three warnings and the privacy cost; not private comes first."""
         warnings = self._all_warnings()
-        more = f" ({len(warnings) - MOST_WARNINGS} more: .details())" if len(warnings) > MOST_WARNINGS else ""
+        more = f" ({len(warnings) - MOST_WARNINGS} more: {DETAILS})" if len(warnings) > MOST_WARNINGS else ""
         lines = [*self.headline(), *(f"warning: {one}" for one in warnings[:MOST_WARNINGS])]
         lines[-1] += more
         limits = len(self.guarantee.caveats)
-        pointer = [f"Assumptions and limits ({limits}): see .details() or --details"] if limits else []
+        pointer = [f"Assumptions and limits ({limits}): see {DETAILS}"] if limits else []
         return "\n".join([*self._unprotected(), *lines, *pointer, self.guarantee.line()])
 
     def details(self) -> str:

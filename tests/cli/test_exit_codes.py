@@ -14,7 +14,7 @@ from dpcausal.privacy.ledger import Ledger
 from tests.commands import command
 from tests.study.made import write
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "operate-a-ledger.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "troubleshooting.md"
 CALL = ("ci-test", "d.csv", "a", "b", "--schema", "schema.toml", "--ledger", "l")
 LINKED = '[[question]]\nname="q"\ntask="ci_test"\nx="a"\ny="b"\ngiven=[]\nepsilon={}\n'
 IMPOSSIBLE = LINKED.format(0.5).replace('"q"', '"odd"').replace('x="a"', 'x="z"')

@@ -293,7 +293,8 @@ class TableQuestion(Question[Answer]):
         weight = table.declared.get("weight")
         return (
             self.left_out if self.drops_missing else IMPUTED,
-            *(f"{name!r} counts within its bounds: what lies outside {one.ends[0]} to {one.ends[1]} counts as the bound"
+            *(f"{name!r} counts within its bounds: what lies outside {one.ends[0]} to {one.ends[1]} counts as the "
+              "bound, and the answer misses how far outside it lies"
               for name, one in numbers if isinstance(one, Bounded)),
             *([] if weight is None else [f"a weight above the largest, {weight[1]:g}, counts as {weight[1]:g}"]),
             *self.selection_caveats,

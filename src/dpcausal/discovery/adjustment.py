@@ -31,7 +31,7 @@ def adjustment_sets(
             raise ParameterError(f"no column {name!r} in the graph")
     tier = {name: place for place, group in enumerate(knowledge.tiers) for name in group}
     if rule == "earlier" and treatment not in tier:
-        raise ParameterError("adjust='earlier' needs knowledge with the treatment in one of its tiers")
+        raise ParameterError("adjusting for 'earlier' needs knowledge with the treatment in one of its tiers")
     near = {name: {other for edge in graph.skeleton if name in edge for other in edge - {name}} for name in graph.nodes}
 
     def sorted_set(names: set[str]) -> tuple[str, ...]:

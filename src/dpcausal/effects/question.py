@@ -15,8 +15,9 @@ from dpcausal.data.recoded import as_levels, counting_event, without_missing_lev
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.corner_counts import Value, arms_of, level_text, levels_of, value_of
+from dpcausal.effects.cells.corner_counts import NoisyCells, Value, arms_of, level_text, levels_of, value_of
 from dpcausal.effects.result import CLEAR_MISSING, Effect
+from dpcausal.effects.values_at_bounds import narrow_bounds_text
 from dpcausal.errors import Advice, ParameterError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss
@@ -160,15 +161,18 @@ class EffectQuestion(TableQuestion[Effect]):
             population=released.population if self.drops_missing else "imputed",
         )  # fmt: skip
         few = effect.share_counted is not None and effect.share_counted < LEAST_COUNTED
-        own = FEW_COUNT if few else effect.missing_text, AT_BOUND.format(self.outcome) if self._at_bound(effect) else ""
+        own = FEW_COUNT if few else effect.missing_text, self._bounds_text(effect)
         return replace(effect, notes=(*effect.notes, *self.selection_caveats, *filter(None, own)))
 
-    def _at_bound(self, effect: Effect) -> bool:
+    def _bounds_text(self, effect: Effect) -> str:
         column, means = self.column(self.outcome), (effect.mean_treated, effect.mean_control)
-        if not isinstance(column, Bounded) or None in means:
-            return False
+        if not isinstance(column, Bounded):
+            return ""
         places = [(mean - column.lower) / column.width for mean in means if mean is not None]
-        return max(places) < NEAR_BOUND or min(places) > 1 - NEAR_BOUND
+        if len(places) == 2 and (max(places) < NEAR_BOUND or min(places) > 1 - NEAR_BOUND):
+            return AT_BOUND.format(self.outcome)
+        sums = effect.release.outcome_sums(self.outcome) if isinstance(effect.release, NoisyCells) else None
+        return "" if sums is None else narrow_bounds_text(self.outcome, column, sums)
 
     def _share_counted(self, release: Release | None) -> float | None:
         partly = self.table.weighed or self.table.inside or not self.drops_missing

@@ -348,7 +348,6 @@ class Study(Uncopyable):
         return subject_of_data(self._frame(), self.file, self.schema, ledger, self.name)
 
     def _reported_subject(self, ledger: Ledger) -> Table | Panel:
-        """Return what a report needs of the data: the ledger's results state it, else the data do."""
         stored = subject_of_results(self.file, self.schema, ledger, self.trial(), self.name)
         if stored is None and self._origin() is None:
             has_rows = self.file.panel is None

@@ -29,7 +29,10 @@ PUBLIC = (
     "the number of donors", "the targets with their series, which are NOT protected", "that this ledger answers for no "
     "other targets", "the periods", "the bounds", "all arguments",
 )  # fmt: skip
-AT_BOUNDS = "donors outside the bounds count as the nearer bound: where many drift to one, the answer falls behind them"
+AT_BOUNDS = (
+    "control units' values outside {} to {} count as the nearer bound: where many drift to one, the answer falls "
+    "behind them"
+)
 EARLY = "a placebo in time: nothing was treated yet in the periods that are called treated here"
 MOST_NOISE, MUCH_NOISE = 2.4, 0.5
 """A panel is refused where the noise in the mean effect is expected to pass so many errors of the own forecast.
@@ -213,7 +216,8 @@ class Treated(Question[Any]):
                   "test": plan.pvalue}  # fmt: skip
         series_public = f"the series of {plan.target} is not protected: it is public and shows here"
         noisy = [plan.verdict.rstrip(".")] if (plan.noise_ratio or 0) > MUCH_NOISE else []
-        caveats = *([EARLY] if self.early else []), *noisy, series_public, AT_BOUNDS, *planned.caveats
+        cut = AT_BOUNDS.format(*bounds.ends)
+        caveats = *([EARLY] if self.early else []), *noisy, series_public, cut, *planned.caveats
         return SyntheticControl(
             target=plan.target, times=panel.times[plan.start :], counterfactual=counterfactual, effect=effect, att=att,
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),

@@ -25,6 +25,7 @@ from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.standardise import Sums
 from dpcausal.effects.result import Effect
+from dpcausal.effects.values_at_bounds import OutcomeSums
 from dpcausal.errors import ParameterError, Setting, with_signature_errors
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.counts import NoisyTable
@@ -269,6 +270,14 @@ class NoisyCells(Release):
         summed, merged = self._margin(self.counts[..., before : before + value.degree + 1], axes)
         read = functionals(value.degree)
         return np.moveaxis(summed @ read.T, -1, 0), self.variance * merged * read @ read.T
+
+    def outcome_sums(self, name: str) -> OutcomeSums | None:
+        """Return the sums of a number over all records; ``None`` of an outcome of two levels."""
+        value = self.value(name)
+        if value.degree < 2:
+            return None
+        sums, noise = self.sums(value, ())
+        return OutcomeSums(sums, noise)
 
     def arms(self, value: Value, treatment: int, pair: tuple[int, int], strata: Sequence[int]) -> Sums:
         """Return the sums of two arms by strata, control first."""
