@@ -1,5 +1,6 @@
 """A share of records at the bounds of an outcome is said only where the released sums show it."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.effects.values_at_bounds import LEAST_SHARE, MARGIN, OutcomeSums, share_at_bounds
+from tests.study.made import write
 
 RNG = np.random.default_rng(4)
 EXACT = np.zeros((3, 3))
@@ -55,13 +57,28 @@ def test_bounds_that_are_far_too_narrow_are_named_with_their_column(
     table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(9)))
     way: Any = dpc.methods.RandomizedTrial(probabilities=(0.5, 0.5)) if method == "trial" else method
     result = dpc.effect(table, treatment="drug", outcome="pressure", adjust=[], loss=dpc.PureDP(2), method=way)
-    named = [note for note in result.notes if "'pressure'" in note and all(str(end) in note for end in bounds)]
-    assert bool(named) is told and set(named) <= set(result.warnings())
+    note = result.bounds_note
+    assert bool(note) is told and (note in result.warnings()) is told
+    assert not told or ("'pressure'" in note and all(str(end) in note for end in bounds))
 
 
 def test_an_outcome_of_0_and_1_with_these_bounds_is_not_remarked() -> None:
     rows = np.random.default_rng(1).integers(0, 2, (2, 3000))
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 1)})
     table = dpc.Table({"a": rows[0], "y": rows[1]}, schema, dpc.Ledger.in_memory(dpc.PureDP(9)))
-    assert not [note for note in dpc.effect(table, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(2)).notes
-                if "'y'" in note]  # fmt: skip
+    assert dpc.effect(table, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(2)).bounds_note == ""
+
+
+def test_a_study_says_so_where_it_answers_and_on_the_first_page_of_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, '[[question]]\nname="q"\ntask="effect"\ntreatment="a"\noutcome="v"\nadjust=[]\nepsilon=2\n',
+                 n=3000)  # fmt: skip
+    narrow = path.read_text().replace("[columns.v]\nlower = -4\nupper = 4", "[columns.v]\nlower = 0\nupper = 0.1")
+    path.write_text(narrow)
+    (one,) = dpc.Study.open(path).run(new_ledger=True).questions
+    note = one.answer.bounds_note
+    assert "'v'" in note and any(note in line for line in one.conclusions)
+    first = dpc.Study.open(path).report().with_suffix(".md").read_text().partition("How the results were obtained")[0]
+    assert note[1:] in first

@@ -161,17 +161,23 @@ class EffectQuestion(TableQuestion[Effect]):
             population=released.population if self.drops_missing else "imputed",
         )  # fmt: skip
         few = effect.share_counted is not None and effect.share_counted < LEAST_COUNTED
-        own = FEW_COUNT if few else effect.missing_text, self._bounds_text(effect)
-        return replace(effect, notes=(*effect.notes, *self.selection_caveats, *filter(None, own)))
+        own = FEW_COUNT if few else effect.missing_text, AT_BOUND.format(self.outcome) if self._at_bound(effect) else ""
+        narrow = "" if own[1] else self._narrow_bounds_text(effect)
+        notes = (*effect.notes, *self.selection_caveats, *filter(None, own))
+        return replace(effect, notes=notes, bounds_note=narrow)
 
-    def _bounds_text(self, effect: Effect) -> str:
+    def _at_bound(self, effect: Effect) -> bool:
         column, means = self.column(self.outcome), (effect.mean_treated, effect.mean_control)
-        if not isinstance(column, Bounded):
-            return ""
+        if not isinstance(column, Bounded) or None in means:
+            return False
         places = [(mean - column.lower) / column.width for mean in means if mean is not None]
-        if len(places) == 2 and (max(places) < NEAR_BOUND or min(places) > 1 - NEAR_BOUND):
-            return AT_BOUND.format(self.outcome)
-        sums = effect.release.outcome_sums(self.outcome) if isinstance(effect.release, NoisyCells) else None
+        return max(places) < NEAR_BOUND or min(places) > 1 - NEAR_BOUND
+
+    def _narrow_bounds_text(self, effect: Effect) -> str:
+        column, release = self.column(self.outcome), effect.release
+        if not isinstance(column, Bounded) or not isinstance(release, NoisyCells):
+            return ""
+        sums = release.outcome_sums(self.outcome)
         return "" if sums is None else narrow_bounds_text(self.outcome, column, sums)
 
     def _share_counted(self, release: Release | None) -> float | None:

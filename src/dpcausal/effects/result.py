@@ -158,6 +158,8 @@ class Effect(Result):
         The column whose clusters error and interval are by; empty: by rows, or persons.
     clusters : float or None
         About how many clusters of one size would vary as much: noisy, fewer where their sizes or effects differ.
+    bounds_note : str
+        That released sums show most records at the outcome's bounds; empty where they do not show it.
     """
 
     treatment: str
@@ -197,6 +199,7 @@ class Effect(Result):
     fit_check: FitCheck | None = None
     cluster: str = ""
     clusters: float | None = None
+    bounds_note: str = ""
 
     @property
     def measured(self) -> str:
@@ -283,7 +286,7 @@ class Effect(Result):
 
     def warnings(self) -> list[str]:
         reasons = [f"no confidence interval: {self.interval_reason}"] if self.interval is None else []
-        return [*reasons, *self.notes]
+        return [*reasons, *filter(None, [self.bounds_note]), *self.notes]
 
     def technical(self) -> list[str]:
         records = {"complete": "complete records", "observed": "all records with treatment and confounders"}

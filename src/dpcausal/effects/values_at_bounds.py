@@ -48,7 +48,7 @@ def _limit(sums: OutcomeSums, weights: tuple[int, int, int]) -> float:
 
 
 def narrow_bounds_text(name: str, column: Bounded, sums: OutcomeSums) -> str:
-    """Return that many records lie at the bounds of an outcome; empty where the sums leave it open, and of yes and no."""
+    """Return that many records lie at an outcome's bounds; empty where the sums leave it open, and of yes and no."""
     share = share_at_bounds(sums)
     if share < LEAST_SHARE or (column.lower, column.upper) == (0, 1):
         return ""

@@ -183,7 +183,7 @@ class Wording:
             partly, groups = self.outside_sentence(answer), getattr(answer, "clusters", None)
             by = [f"Inference by {self.label(answer.cluster)} ({groups:.0f} groups)."] if groups else []
             return [self.effect_sentence(answer, estimate), *by, *self._group_lines(answer),
-                    *([f"warning: {partly}"] if partly else [])]  # fmt: skip
+                    *(f"warning: {one}" for one in (partly, getattr(answer, "bounds_note", "")) if one)]  # fmt: skip
         if isinstance(answer, Independence):
             return [self._association(answer)]
         if isinstance(answer, Direction):

@@ -5,6 +5,7 @@ from dpcausal.direction.methods.exact import Exact
 from dpcausal.direction.methods.verdict import LEAST_ROWS, Verdict
 from dpcausal.direction.methods.votes import MajorityVote
 from dpcausal.direction.question import DirectionMethod, Pair
+from dpcausal.errors import Advice, Setting
 from dpcausal.privacy.loss import Loss
 
 __all__ = ["MajorityVote", "Verdict"]
@@ -23,5 +24,5 @@ def choose_method(named: DirectionMethod | None, question: Pair, loss: Loss) -> 
     method = named or (Verdict() if has_verdict else MajorityVote())
     if not loss.exact or method.supports_no_privacy:
         return method, ()
-    caveat = f"method {method.name!r} had no effect: without privacy the scores are exact"
+    caveat = Advice(Setting("method", method.name), " had no effect: without privacy the scores are exact")
     return Exact(), (caveat,) if named else ()
