@@ -201,7 +201,7 @@ def lookup_or_stop(
         raise DryRunStop(task, tuple(plans), loss, zcdp, key)
     answer, other_data = load_cached(ledger, key, refresh, subject_of(plans[0].question).origin)
     if other_data:
-        hint = "for a result of these data set ", Setting("refresh", True), ", or give the data another name"
+        hint = "for a result of these data use ", Setting("refresh", True), ", or give the data another name"
         raise LedgerError(other_data, argument="refresh", rule="other-data", hint=hint)
     return key, answer
 
@@ -234,7 +234,7 @@ def load_cached(ledger: Ledger, key: str, refresh: bool, origin: Origin | None) 
         answer = decode(record["released"], cached=f"spend {number} of this ledger paid for it on {record['at']}")
     if answer is None:
         message = f"the answer of spend {number} was kept by another version of this library and cannot be read"
-        hint = "to pay again set ", Setting("refresh", True)
+        hint = "to pay again use ", Setting("refresh", True)
         raise LedgerError(message, argument="refresh", rule="unreadable-answer", value=number, hint=hint)
     why = "" if origin is None else _other_data(ledger, key, str(record.get("data", "")), origin)
     return answer, why and f"spend {number} answered this question, but {why}"

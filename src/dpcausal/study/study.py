@@ -396,4 +396,4 @@ class Study(Uncopyable):
         return ledger
 
 
-PARTIAL = "to run the other questions set ", Setting("partial", True)
+PARTIAL = "to run the other questions use ", Setting("partial", True)

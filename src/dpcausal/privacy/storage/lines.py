@@ -243,7 +243,7 @@ class Account:
                 f"spend {number} paid for exactly this question, but the run was interrupted before its result was "
                 "saved, or still goes on; nothing was spent now",
                 argument="refresh", rule="spent-without-answer", value=number,
-                hint=("to pay again set ", Setting("refresh", True)),
+                hint=("to pay again use ", Setting("refresh", True)),
             )  # fmt: skip
 
 
