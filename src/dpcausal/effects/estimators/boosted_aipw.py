@@ -8,8 +8,8 @@
    by bins say how the effect differs from it.
 5. Sums of the final models' residuals with fresh noise estimate the bias that is left, to the second order. As much
    as the finest level of grids of two features moved the estimate is left in their cells, where models jump there.
-6. The noisy mean of the scores, cut at a released multiple of their spread, less that bias and the one that noise in
-   the treatment's model leaves, is the estimate.
+6. The noisy mean of the scores, less that bias and the one that noise in the treatment's model leaves, is the
+   estimate.  Scores are cut where noisy counts beyond several cuts predict the least error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dpcausal.effects.moments.adaptive import predicted_signal
 from dpcausal.effects.nuisance.design import FIRST, TREATMENT, Design, Pair, check_noise, checked_design, second_degree
 from dpcausal.effects.nuisance.fit import Fit
 from dpcausal.effects.nuisance.fit_check import Checked, Dictionary, Step, saturated, shrunken
-from dpcausal.effects.nuisance.mean_score import FIRST_CUT, MeanScore, mean_score, spreads_inside
+from dpcausal.effects.nuisance.mean_score import EXPECTED_CUT, FIRST_CUT, MeanScore, mean_score
 from dpcausal.effects.nuisance.models import FINE, SIDE, Feature, Models, inverse_weight
 from dpcausal.effects.nuisance.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.nuisance.residual_sums import (
@@ -47,7 +47,7 @@ from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, REFINING, CHECK, SLOPE, SCORES = (
-    Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 25)
+    Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 22)
 )
 """Shares of ρ; the spread of the scores and counts take the rest."""
 FEWER_MOMENTS, EFFECTS = Fraction(9, 100), Fraction(3, 100)
@@ -61,7 +61,7 @@ LEAST_SIZE = 1_000.0
 FROM_AN_EVENT = 2.0
 """Scores of an outcome of two levels are cut at no less than so many times that of an event at a mean probability."""
 MOST_BEYOND = 0.0075
-"""No interval where clearly a larger share of the scores is beyond the cut."""
+"""No interval where clearly so large a share more of the scores is beyond the cut on one side."""
 MOST_CONFOUNDERS = 20
 FINER, MOVED, MOST_REFINED = 2, 0.5, 3
 """A second pass has so many times the bins, along at most so many features and pairs: those along which the first moved
@@ -74,7 +74,7 @@ LEAST_CHANCE = 0.05
 LEAST_PROBABILITIES = 0.01, 0.1
 """A third of the smaller arm's share, between these, is the least probability of an arm.  Smaller ones are raised to
 it.  With a lower limit more scores are cut, and the bias is as large where effects differ."""
-RARE_ARM, LEAST_SHARE = 0.1, 0.85
+RARE_ARM, LEAST_SHARE = 0.1, 0.87
 """No interval where an arm has fewer, or fewer records have a probability of treatment inside its limits."""
 CLEAR_TERM, LEAST_SPREAD = 2.0, 0.05
 """A term of the second degree stays in a line if its slope is so many deviations of its noise; a line leaves at least
@@ -92,7 +92,7 @@ LADDER = (
 )  # fmt: skip
 """Bins of a feature, functions of a column of a pair, and cells a side of the grids of all pairs: models are checked
 along the last ones that can be afforded."""
-AFFORDED = 0.8
+AFFORDED = 0.9
 """The error of the correction if both models fit is at most so many times that of the mean score, by public numbers."""
 TAILS, OF_TAIL, MOST_TAIL, MOSTLY = (2.4, 0.1), 4.0, 2.0, 0.95
 """Outcomes in the outermost bins are fitted if no sum of residuals is farther from 0 than so many deviations, and so
@@ -265,7 +265,7 @@ def _learning_noise(fit: Fit) -> float:
 
 
 def _predicted_score_error(fit: Fit) -> float:
-    noise = 4 * spreads_inside(fit) / (fit.size * math.sqrt(float(SCORES)))
+    noise = 4 * EXPECTED_CUT / (fit.size * math.sqrt(float(SCORES)))
     return math.hypot(2 / math.sqrt(fit.n), noise)
 
 
@@ -341,8 +341,8 @@ def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, missed
         return overlap
     if signal < LEAST_SIGNAL:
         return WEAK.format(signal=signal)
-    if score.clearly_beyond > MOST_BEYOND:
-        return CUT.format(beyond=score.beyond)
+    if score.tails.skew > MOST_BEYOND:
+        return CUT.format(beyond=score.tails.beyond)
     if saturated(models) or missed_tail:
         return TAIL
     unclear = checked.rejected and checked.check.correction**2 < 4 * checked.null
@@ -359,11 +359,12 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     moved, (seen, unsure) = models.finest_move(fit.chance), checked.finest
     finest = shrunken(moved + seen, unsure)
     checked_steps = [features for features, _ in along.steps]
-    bias, seen_bias = (models.shift_bias(fit.count, steps) for steps in (None, checked_steps))
-    estimate = models.effect + score.mean - bias - checked.beside(seen_bias) - shrunken(moved, 2 * unsure)
+    bias, seen_bias, others = (models.shift_bias(fit.count, steps) for steps in (None, checked_steps, ()))
+    of_grids = [models.shift_bias(fit.count, [step]) - others for step in checked_steps if len(step) == 2]
+    estimate = models.effect + score.mean - bias - checked.beside(seen_bias, of_grids) - shrunken(moved, 2 * unsure)
     moves = models.moves(fit.chance).items()
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
-    own = score.spread**2 / fit.count + score.noise**2 + score.taken**2
+    own = score.spread**2 / fit.count + score.noise**2 + score.tails.taken**2
     own += score.limited(models.effect_noise) ** 2 + models.left_of_levels(fit.count, fit.chance) ** 2
     error, tail = math.hypot(math.sqrt(own + checked.variance), left, finest), _tail_error(fit, checked)
     missed_tail = tail > (MOST_TAIL * error if score.inside > MOSTLY else 0.0)
@@ -371,7 +372,7 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     reach, error = normal_reach(question.coverage), math.hypot(error, tail)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(
-        estimand="ate-winsorized", cut=score.cut, estimate=estimate, interval=ends, interval_reason=reason,
+        estimand="ate-winsorized", cut=score.tails.cut, estimate=estimate, interval=ends, interval_reason=reason,
         standard_error=error, noise_error=math.hypot(score.noise, checked.check.error),
         **fit.effect_fields(estimate, ends, score.inside, models.whole_spread, checked, limit=models.least),
     )  # fmt: skip

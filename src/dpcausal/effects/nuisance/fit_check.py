@@ -7,6 +7,7 @@ of the interval makes up for: so there is no interval where both are rejected, u
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,6 +25,8 @@ WIDER = 1.69
 """The variance of the correction counts so many times in the interval."""
 EMPTY = 0.05
 """A bin is empty that holds less than such a share of what it would hold if all were alike."""
+GRID_ERRORS = 2.0
+"""What a grid shows is taken for noise up to so many of its errors."""
 LEFT = 1.2
 """Of models that fit the sums' squares are so many times those of noise and sampling, for what shrinkage leaves:
 measured, so that a model that fits is rejected at level 0.05 in about one draw of ten or fewer."""
@@ -144,6 +147,8 @@ class Checked:
     null: float
     finest: tuple[float, float] = (0.0, 0.0)
     """Of the correction, what the finest level of grids shows, and its error."""
+    grids: tuple[tuple[float, float], ...] = ()
+    """Of the correction, what each grid shows, and its error if both models fitted."""
     tail_bias: float = 0.0
     """What the outermost bin that is missed most adds to the bias, or may add where noise hides the treatment's sum."""
 
@@ -151,9 +156,13 @@ class Checked:
     def rejected(self) -> bool:
         return max(self.check.treatment_pvalue, self.check.outcome_pvalue) < MISFIT
 
-    def beside(self, expected: float) -> float:
+    def beside(self, expected: float, of_grids: Sequence[float] = ()) -> float:
         """Return the correction that the estimate takes beside an expected one: less, the nearer it is to its noise."""
-        return shrunken(self.check.correction - expected, math.sqrt(self.null))
+        rest, null, taken = self.check.correction - expected, self.null, 0.0
+        for (seen, error), own in zip(self.grids, of_grids, strict=True):
+            taken += shrunken(seen - own, GRID_ERRORS * error)
+            rest, null = rest - (seen - own), null - error**2
+        return taken + shrunken(rest, math.sqrt(max(null, 0.0)))
 
     def bends(self, half_width: float) -> bool:
         """Return whether both models are off by more than an interval of such a half-width bears."""
@@ -167,7 +176,7 @@ def checked(sums: list[Sums], variances: tuple[float, float], count: float, chan
 
     correction = variance = null = 0.0
     energies, terms, tail, tail_bias = np.zeros(2), 0, 0.0, 0.0
-    finest = spread = 0.0
+    finest, spread, grids = 0.0, 0.0, list[tuple[float, float]]()
     for one in sums:
         (M, N), loud, free = one.coefficients()
         size = math.prod(one.bins)
@@ -180,6 +189,8 @@ def checked(sums: list[Sums], variances: tuple[float, float], count: float, chan
         left = np.zeros(2) + one.left
         energies += float((M**2 / (of_m + left[0])).sum()), float((N**2 / (of_n + left[1])).sum())
         terms += free
+        if len(one.bins) == 2:
+            grids.append((scale * float(M @ N), scale * math.sqrt(least)))
         if len(one.bins) == 2 and len(N) == size:
             M, N = within_blocks(np.stack([M, N]), one.bins, one.blocks)
             part = 1 - 1 / math.prod(one.blocks)
@@ -192,4 +203,4 @@ def checked(sums: list[Sums], variances: tuple[float, float], count: float, chan
     pvalues = [float(chdtrc(terms, energy / LEFT)) for energy in energies]
     error = math.sqrt(WIDER * variance)
     check = FitCheck(correction, error, pvalues[0], pvalues[1], tail)
-    return Checked(check, WIDER * variance, null, (finest, math.sqrt(spread)), tail_bias)
+    return Checked(check, WIDER * variance, null, (finest, math.sqrt(spread)), tuple(grids), tail_bias)

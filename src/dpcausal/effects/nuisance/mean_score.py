@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -14,19 +14,26 @@ from dpcausal.effects.nuisance.models import Models
 from dpcausal.effects.nuisance.residual_sums import (
     capped_squares,
     capped_squares_sensitivity,
+    histograms,
+    histograms_sensitivity,
     residual_sums,
     residual_sums_sensitivity,
 )
 
-SQUARES, COUNTS = Fraction(3, 100), Fraction(4, 100)
-"""Shares of ρ, for the spread of the scores and for how many are beyond the cut."""
-SPREADS_INSIDE, FIRST_CUT, GROWS_FROM = 7.0, 4.0, 2_200.0
-"""Scores are cut at so many spreads, more where n √(2ρ) is larger; squares at the square of that many spreads that the
-lines predict."""
+SQUARES, COUNTS, SPREAD = (Fraction(percent, 100) for percent in (3, 6, 1))
+"""Shares of ρ, for the spread of the scores before and after the cut, and for how many are beyond possible cuts."""
+FIRST_CUT = 4.0
+"""Squares of scores are cut at that of so many spreads that the lines predict."""
+NEAREST, FARTHEST, CUTS, GROWS_FROM, LEAST_CUT = 4.0, 16.0, 5, 37_000.0, 3.6
+"""From so many spreads to so many there are so many possible cuts, farther ones where n √(2ρ) is larger.  None is taken
+that is nearer than so many spreads of the scores."""
+EXPECTED_CUT, WITHOUT_NOISE = 5.0, 200.0
+"""The cut, in spreads, that is predicted beforehand, and that without privacy."""
 LEAST_OF_EXPECTED = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""
-EXCESS = 0.6
-"""Scores beyond the cut are taken to be so many times the cut farther on average."""
+EXCESS, ONE_SIDED, DOUBTED, CLEAR = 0.6, 0.6, 0.5, 2.0
+"""Scores beyond the cut are taken to be so many times the cut farther on average, and so large a share more of them to
+be on one side; beyond so many deviations that is clear."""
 OF_LIMITED = 8.0
 """So many times the share of records with a limited probability of treatment, times the difference of the effect by
 the score and the slope, is the error that limits cause: measured."""
@@ -35,21 +42,38 @@ FEW, MANY = 0.95, 0.85
 """Few probabilities are limited where such a share of the records is inside the limits, many where it is less."""
 
 
+class Tails(NamedTuple):
+    """Where scores are cut, the share beyond, how much more of it is on one side, beyond noise, and how far the cut
+    may have moved the mean."""
+
+    cut: float
+    beyond: float
+    skew: float
+    taken: float
+
+    @classmethod
+    def of(cls, counts: Reals, deviation: float, cuts: Reals, noise: float, nearest: float) -> Self:
+        """Return the cut whose predicted error is least, from noisy shares below, between and above −cuts and cuts, and
+        the ``noise`` of the mean of scores that are cut at 1."""
+        of_side = len(cuts)
+        below, above = np.cumsum(counts[:of_side])[::-1], np.cumsum(counts[: -of_side - 1 : -1])[::-1]
+        whole, more, unsure = below + above, np.abs(above - below), deviation * np.sqrt(2 * np.arange(of_side, 0, -1))
+        doubted = DOUBTED * unsure
+        skew = np.maximum(np.maximum(more - 2 * doubted, ONE_SIDED * (whole - doubted)), 0.0)
+        first = min(int(np.searchsorted(cuts, nearest)), of_side - 1)
+        place = first + int(np.argmin((cuts * np.hypot(noise, EXCESS * skew))[first:]))
+        cut, clear = max(float(cuts[place]), nearest), max(float(more[place] - CLEAR * unsure[place]), 0.0)
+        return cls(cut, float(np.clip(whole[place], 0, 1)), clear, EXCESS * cut * float(skew[place]))
+
+
 class MeanScore(NamedTuple):
     """The mean score less the slope, as released, what its error is made of, where scores are cut, and shares."""
 
     mean: float
     spread: float
     noise: float
-    cut: float
+    tails: Tails
     inside: float
-    beyond: float
-    clearly_beyond: float
-
-    @property
-    def taken(self) -> float:
-        """How far the cut may have moved the mean."""
-        return EXCESS * self.cut * self.beyond
 
     def limited(self, slope_noise: float) -> float:
         """Return how far limits of the probability may have moved the mean, if effects differ between records.
@@ -63,34 +87,36 @@ class MeanScore(NamedTuple):
         return OF_LIMITED * (1 - self.inside) * max(abs(self.mean) - part * noise, (1 - part) * noise)
 
 
-def spreads_inside(fit: Fit) -> float:
-    return SPREADS_INSIDE * math.pow(max(1.0, min(fit.size, 1e9) / GROWS_FROM), 0.25)
-
-
 def mean_score(fit: Fit, models: Models, least_cut: float, share: Fraction) -> MeanScore:
-    """Release the spread of the scores, then how many are beyond a cut, and, for a share of ρ, the mean of the cut
-    ones."""
+    """Release the spread of the scores and how many are beyond possible cuts, then, for a share of ρ, the mean of the
+    cut ones."""
     expected = models.spread / math.sqrt(fit.chance)
-    first, scores_of = FIRST_CUT * expected, fit.scores(models)
+    first, scores_of, size = FIRST_CUT * expected, fit.scores(models), 2 * CUTS + 1
+    cuts = expected * np.geomspace(NEAREST, FARTHEST * math.pow(max(1.0, min(fit.size, 1e9) / GROWS_FROM), 0.25), CUTS)
+    ends, of_mean = np.append(-cuts[::-1], cuts), residual_sums_sensitivity(1)
 
-    def squares(unit: Reals, rows: Rows) -> Integers:
-        scores, inside = scores_of(unit)
-        return capped_squares(np.column_stack([np.minimum((scores / first) ** 2, 1.0), inside]), rows.masses(GRID))
+    def squares_and_tails(unit: Reals, rows: Rows) -> Integers:
+        (scores, inside), mass = scores_of(unit), rows.masses(GRID)
+        squares = capped_squares(np.column_stack([np.minimum((scores / first) ** 2, 1.0), inside]), mass)
+        return np.append(squares, histograms(np.searchsorted(ends, scores)[:, None], [size], mass))
 
-    claim = capped_squares_sensitivity(2)
-    (square, inside), _ = fit.release(fit.rows.over(squares), claim, "squares of scores", SQUARES)
+    squares, tails = np.split(fit.rows.over(squares_and_tails), [2])
+    (square, inside), _ = fit.release(squares, capped_squares_sensitivity(2), "squares of scores", SQUARES)
+    counts, deviation = fit.release(tails, histograms_sensitivity(1), "scores beyond cuts", COUNTS)
     least = max(float(square) / fit.count * first**2, LEAST_OF_EXPECTED * expected**2)
-    cut = max(spreads_inside(fit) * math.sqrt(least), least_cut)
+    nearest = max(LEAST_CUT * math.sqrt(least), least_cut) if fit.rho else WITHOUT_NOISE * expected
+    noise = fit.noise_of(of_mean, share) / fit.count
+    tails_of = Tails.of(counts / fit.count, deviation / fit.count, cuts, noise, nearest)
+    cut = tails_of.cut
 
-    def beyond_and_mean(unit: Reals, rows: Rows) -> Integers:
-        scores, mass = scores_of(unit)[0] / cut, rows.masses(GRID)
-        beyond = np.column_stack([np.abs(scores) > 1, np.minimum(np.abs(scores), 1.0) ** 2])
-        mean = residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores[:, None], mass)
-        return np.append(capped_squares(beyond, mass), mean)
+    def square_and_mean(unit: Reals, rows: Rows) -> Integers:
+        scores, mass = scores_of(unit)[0][:, None] / cut, rows.masses(GRID)
+        mean = residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores, mass)
+        return np.append(capped_squares(np.minimum(np.abs(scores), 1.0) ** 2, mass), mean)
 
-    beyond, mean = np.split(fit.rows.over(beyond_and_mean), [2])
-    (far, square), loud = fit.release(beyond, claim, "scores beyond the cut", COUNTS)
+    square, mean = np.split(fit.rows.over(square_and_mean), [1])
+    (square,), _ = fit.release(square, capped_squares_sensitivity(1), "squares of cut scores", SPREAD)
     spread = math.sqrt(max(float(square) / fit.count * cut**2, least))
-    noisy, noise = fit.release(mean, residual_sums_sensitivity(1), "scores", share)
-    shares = (float(np.clip(one / fit.count, 0, 1)) for one in (inside, far, far - loud))
-    return MeanScore(float(noisy[0]) * cut / fit.count, spread, noise * cut / fit.count, cut, *shares)
+    noisy, _ = fit.release(mean, of_mean, "scores", share)
+    inside = float(np.clip(inside / fit.count, 0, 1))
+    return MeanScore(float(noisy[0]) * cut / fit.count, spread, noise * cut, tails_of, inside)
