@@ -32,8 +32,8 @@ EXPECTED_CUT, WITHOUT_NOISE = 5.0, 200.0
 LEAST_OF_EXPECTED = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""
 EXCESS, ONE_SIDED, DOUBTED, CLEAR = 0.6, 0.6, 0.5, 2.0
-"""Scores beyond the cut are taken to be so many times the cut farther on average, and so large a share more of them to
-be on one side; beyond so many deviations that is clear."""
+"""Scores beyond the cut are taken to be so many times the cut farther on average, such a share of them on one side
+alone.  Counts are less by so many deviations.  A difference of both sides is clear from so many deviations on."""
 OF_LIMITED = 8.0
 """So many times the share of records with a limited probability of treatment, times the difference of the effect by
 the score and the slope, is the error that limits cause: measured."""
