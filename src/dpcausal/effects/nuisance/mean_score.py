@@ -23,7 +23,7 @@ from dpcausal.effects.nuisance.residual_sums import (
 SQUARES, COUNTS, SPREAD = (Fraction(percent, 100) for percent in (3, 6, 1))
 """Shares of ρ, for the spread of the scores before and after the cut, and for how many are beyond possible cuts."""
 FIRST_CUT = 4.0
-"""Squares of scores are cut at that of so many spreads that the lines predict."""
+"""Squares of scores are cut at the squares of this many spreads that the lines predict."""
 NEAREST, FARTHEST, CUTS, GROWS_FROM, LEAST_CUT = 4.0, 16.0, 5, 37_000.0, 3.6
 """From so many spreads to so many there are so many possible cuts, farther ones where n √(2ρ) is larger.  None is taken
 that is nearer than so many spreads of the scores."""
