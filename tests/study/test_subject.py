@@ -49,6 +49,16 @@ def panel(folder: Path) -> Path:
     return folder / "s.toml"
 
 
+def of_another_outcome(folder: Path) -> Path:
+    """Write a longer panel of the same units, whose study has the same ledger."""
+    rows = (folder / "p.csv").read_text().splitlines()[1:]
+    rows += [f"{unit},{time},0.5" for unit in range(300) for time in range(13, 17)]
+    (folder / "o.csv").write_text("\n".join(["unit,time,other", *rows]))
+    (folder / "o.toml").write_text((folder / "s.toml").read_text().replace("p.csv", "o.csv")
+                                   .replace('outcome = "outcome"', 'outcome = "other"'))  # fmt: skip
+    return folder / "o.toml"
+
+
 def persons(folder: Path) -> Path:
     path = made.write(folder, made.asked(), n=1500)
     path.write_text(path.read_text().replace("[columns.a]", 'person = "v"\n[columns.a]').replace("[columns.v]", "", 1)
@@ -78,6 +88,19 @@ def test_a_report_without_the_data_is_that_beside_the_data(write: object, tmp_pa
     assert [one.key for one in inputs.plan.questions] == [one.key for one in planned.questions]
     assert [one.state for one in inputs.plan.questions] == [one.state for one in planned.questions]
     assert study.report().with_suffix(".md").read_text() == (there / "report.md").read_text()
+
+
+def test_a_report_finds_the_results_of_its_own_panel_in_a_ledger_of_two(tmp_path: Path) -> None:
+    panel(tmp_path)
+    path = tmp_path / "s.toml"
+    path.write_text(path.read_text().replace("epsilon = 4.0", "epsilon = 2.0"))
+    for study in (path, of_another_outcome(tmp_path)):
+        dpc.Study.open(study).run(new_ledger=True)
+    (tmp_path / "p.csv").unlink(), (tmp_path / "o.csv").unlink()
+    for study, periods in ((path, 12), (tmp_path / "o.toml", 16)):
+        two, earlier = dpc.Study.open(study)._report_inputs().plan.questions
+        assert two.state == earlier.state == ANSWERED
+        assert {len(one.past_times) + len(one.times) for one in two.answer} == {periods}
 
 
 @pytest.mark.parametrize("write", [table, panel])

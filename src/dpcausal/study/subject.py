@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpcausal.codec import decode
+from dpcausal.core.cache import DryRunStop
 from dpcausal.data.columns import has_dates
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.ledger import Ledger
+from dpcausal.study.status import call_of, is_cached
 from dpcausal.study.wording import answers_of
 
 if TYPE_CHECKING:
@@ -63,10 +66,14 @@ def subject_of_results(
         if file.panel is None:
             return table_of_size(answer.n, file, schema, trial, name)
         layout, bounds = file.panel.model_dump(exclude={"bounds", "period", "times"}), file.panel.bounds
-        return Panel.from_declared(
-            (*answer.past_times, *answer.times), answer.n, **layout, bounds=Bounded(bounds.lower, bounds.upper),
-            ledger=ledger, name=name,
-        )  # fmt: skip
+        with suppress(ParameterError, SchemaError):  # the result may be about another panel that the ledger protects
+            panel = Panel.from_declared(
+                (*answer.past_times, *answer.times), answer.n, **layout, bounds=Bounded(bounds.lower, bounds.upper),
+                ledger=ledger, name=name,
+            )  # fmt: skip
+            calls = (call_of(question, panel) for question in file.question)
+            if any(isinstance(call, DryRunStop) and is_cached(ledger, call.key) for call in calls):
+                return panel
     return None
 
 
