@@ -17,7 +17,7 @@ from dpcausal.effects.nuisance.models import Feature, Models, Table, quantile_bi
 from dpcausal.effects.nuisance.pair_functions import functions_of_kinds
 from dpcausal.effects.nuisance.residual_sums import density
 from dpcausal.effects.result import FitCheck
-from tests.effects.tables import effect_of, table_of
+from tests.effects.tables import EXACT, effect_of, table_of
 
 LOSS, EFFECT = dpc.ApproxDP(2, 1e-6), 0.5
 SCHEMA: dict[str, Any] = {
@@ -166,6 +166,14 @@ def test_a_grid_is_taken_for_noise_up_to_two_errors_and_other_sums_up_to_one() -
     assert beside(0.019, 0.019) == beside(-0.019, -0.01, -0.009) == 0
     assert beside(0.04, 0.04) == pytest.approx(0.04 * (1 - 0.5**2)) == beside(0.06, 0.02)
     assert beside(0.05, 0.02, expected=0.02) == 0 and beside(0.04, -0.04, 0.04) == pytest.approx(beside(0.04))
+
+
+@pytest.mark.parametrize("loss", [LOSS, EXACT])
+def test_a_score_of_an_event_at_the_mean_probability_is_not_cut_however_rare_events_are(loss: Any) -> None:
+    columns = drawn(3_000, "line")
+    share = columns["a"].mean()
+    result = ask(columns | {"g": np.zeros(3_000, dtype=np.int64)}, loss, outcome="g")
+    assert result.cut > 1.5 / min(share, 1 - share)
 
 
 def test_an_interval_that_a_missed_tail_widens_holds_the_effect(monkeypatch: pytest.MonkeyPatch) -> None:

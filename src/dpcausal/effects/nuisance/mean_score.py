@@ -104,7 +104,7 @@ def mean_score(fit: Fit, models: Models, least_cut: float, share: Fraction) -> M
     (square, inside), _ = fit.release(squares, capped_squares_sensitivity(2), "squares of scores", SQUARES)
     counts, deviation = fit.release(tails, histograms_sensitivity(1), "scores beyond cuts", COUNTS)
     least = max(float(square) / fit.count * first**2, LEAST_OF_EXPECTED * expected**2)
-    nearest = max(LEAST_CUT * math.sqrt(least), least_cut) if fit.rho else WITHOUT_NOISE * expected
+    nearest = max(LEAST_CUT * math.sqrt(least) if fit.rho else WITHOUT_NOISE * expected, least_cut)
     noise = fit.noise_of(of_mean, share) / fit.count
     tails_of = Tails.of(counts / fit.count, deviation / fit.count, cuts, noise, nearest)
     cut = tails_of.cut
