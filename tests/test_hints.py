@@ -106,6 +106,14 @@ def test_a_study_and_its_report_name_keys_of_the_study_file() -> None:
     assert "cluster" in Path("report.md").read_text()
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_plan_in_python_says_in_keys_of_the_study_file_why_a_question_cannot_be_asked() -> None:
+    asked = 'task="effect"\ntreatment="a"\noutcome="v"\nadjust=["u"]\nmethod="sample-aggregate"\nestimand="att"\n'
+    path = write(Path(), f'[[question]]\nname="q"\n{asked}epsilon=1\n', n=3000)
+    (one,) = dpc.Study.open(path).plan(accuracy=False).questions
+    assert one.error.rule == "estimand" and "overlap = true" in one.reason and not PYTHON.search(one.reason)
+
+
 def arguments() -> set[str]:
     """Return all names of options: of the tasks, of their methods, of tables and panels."""
     names = set(inspect.signature(dpc.Table).parameters) | set(inspect.signature(dpc.Panel).parameters)

@@ -105,10 +105,6 @@ SIZE = (
     "blocks share, and that the interval does not count"
 )
 FEW = "so few blocks at this epsilon may be missed by the window: there is no answer then"
-ONLY = Advice(
-    "method 'sample-aggregate' has the effect of all, or with ", Setting("overlap", True), " that of those treated as "
-    "often as not: no estimand 'att', no groups",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +135,9 @@ class SampleAggregate(EffectMethod):
         if question.table.weighed:
             raise ParameterError("method 'sample-aggregate' has no proof for survey weights")
         if question.estimand != "ate" or question.groups is not None:
-            raise ParameterError(ONLY)
+            text = "method 'sample-aggregate' has the effect of all, with no estimand 'att' and no groups"
+            hint = Setting("overlap", True), " weights those most who are treated as often as not"
+            raise ParameterError(text, argument="estimand", rule="estimand", value=question.estimand, hint=hint)
         if self.terms is not None:
             check_choice("terms", self.terms, TERMS)
         numbers, sizes = _kinds(question)
