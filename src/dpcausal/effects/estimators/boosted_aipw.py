@@ -100,8 +100,8 @@ many more for each column.  If not, so many times the bias that it shows is an e
 if that is more than so many times the others, or a smaller share of the records has a probability inside its limits,
 as where overlap is weak the tails of outcome and treatment meet.  All are measured."""
 CUT = (
-    "{beyond:.1%} of the scores are extreme and cut, too many for an interval: the outcome is too skewed or too rare. "
-    "Method 'aipw' allows for it, 'stratified' for an outcome of two levels"
+    "{beyond:.1%} of the scores are extreme and cut, too many more on one side for an interval: the outcome is too "
+    "skewed or too rare. Method 'aipw' allows for it, 'stratified' for an outcome of two levels"
 )
 TAIL = "the outcome's model misses the outermost values of a confounder: cut or transform it, or take more rows"
 BENT = "the models do not fit, and the noise hides what bias that leaves: more rows, more loss or fewer confounders"
