@@ -31,9 +31,10 @@ EXPECTED_CUT, WITHOUT_NOISE = 5.0, 200.0
 """The cut, in spreads, that is predicted beforehand, and that without privacy."""
 LEAST_OF_EXPECTED = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""
-EXCESS, ONE_SIDED, DOUBTED, CLEAR = 0.6, 0.6, 0.5, 2.0
-"""Scores beyond the cut are taken to be so many times the cut farther on average, such a share of them on one side
-alone.  Counts are less by so many deviations.  A difference of both sides is clear from so many deviations on."""
+EXCESS, DOUBTED, ONE_SIDED, CLEAR = 0.6, 0.5, 0.6, 2.0
+"""Scores beyond the cut are taken to be so many times the cut farther on average, and fewer than counted by so many
+deviations.  Where the cut is chosen, such a share of them is taken to be on one side.  A difference of both sides is
+clear from so many deviations on."""
 OF_LIMITED = 8.0
 """So many times the share of records with a limited probability of treatment, times the difference of the effect by
 the score and the slope, is the error that limits cause: measured."""
@@ -43,8 +44,8 @@ FEW, MANY = 0.95, 0.85
 
 
 class Tails(NamedTuple):
-    """Where scores are cut, the share beyond, how much more of it is on one side, beyond noise, and how far the cut
-    may have moved the mean."""
+    """Where scores are cut, the share beyond, how much more of it is clearly on one side, and how far the cut may have
+    moved the mean, were all beyond it on one side."""
 
     cut: float
     beyond: float
@@ -58,12 +59,12 @@ class Tails(NamedTuple):
         of_side = len(cuts)
         below, above = np.cumsum(counts[:of_side])[::-1], np.cumsum(counts[: -of_side - 1 : -1])[::-1]
         whole, more, unsure = below + above, np.abs(above - below), deviation * np.sqrt(2 * np.arange(of_side, 0, -1))
-        doubted = DOUBTED * unsure
-        skew = np.maximum(np.maximum(more - 2 * doubted, ONE_SIDED * (whole - doubted)), 0.0)
+        likely = np.maximum(whole - DOUBTED * unsure, 0.0)
+        skew = np.maximum(more - unsure, ONE_SIDED * likely)
         first = min(int(np.searchsorted(cuts, nearest)), of_side - 1)
         place = first + int(np.argmin((cuts * np.hypot(noise, EXCESS * skew))[first:]))
         cut, clear = max(float(cuts[place]), nearest), max(float(more[place] - CLEAR * unsure[place]), 0.0)
-        return cls(cut, float(np.clip(whole[place], 0, 1)), clear, EXCESS * cut * float(skew[place]))
+        return cls(cut, float(np.clip(whole[place], 0, 1)), clear, EXCESS * cut * float(likely[place]))
 
 
 class MeanScore(NamedTuple):
