@@ -301,3 +301,10 @@ def test_where_no_confounder_varies_the_effect_is_that_of_the_arms() -> None:
     still = columns | {"x": np.zeros(12_000), "y": EFFECT * columns["a"] + 0.3 * columns["w"]}
     found = ask(still, adjust=["x"])
     assert found.interval[0] < EFFECT < found.interval[1]
+
+
+def test_where_no_record_has_an_outcome_there_is_no_estimate_and_the_reason_is_the_noise() -> None:
+    columns = drawn(20_000, "wave", 1)
+    result = ask(columns | {"y": np.full(20_000, np.nan)}, dpc.ApproxDP(1, 1e-6), 1)
+    assert result.estimate is result.standard_error is result.interval is None
+    assert result.interval_reason == boosted_aipw.WEAK.format(signal=result.signal_to_noise)

@@ -337,10 +337,10 @@ def _tail_error(fit: Fit, checked: Checked) -> float:
 
 def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, missed_tail: bool) -> str:
     signal = fit.moments.signal_to_noise
-    if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE, models.least):
-        return overlap
     if signal < LEAST_SIGNAL:
         return WEAK.format(signal=signal)
+    if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE, models.least):
+        return overlap
     if score.tails.skew > MOST_BEYOND:
         return CUT.format(beyond=score.tails.beyond)
     if saturated(models) or missed_tail:
@@ -368,12 +368,14 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     own += score.limited(models.effect_noise) ** 2 + models.left_of_levels(fit.count, fit.chance) ** 2
     error, tail = math.hypot(math.sqrt(own + checked.variance), left, finest), _tail_error(fit, checked)
     missed_tail = tail > (MOST_TAIL * error if score.inside > MOSTLY else 0.0)
+    none = fit.moments.signal_to_noise < LEAST_SIGNAL
     reason = _reason(fit, models, checked, score, missed_tail)
     reach, error = normal_reach(question.coverage), math.hypot(error, tail)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(
-        estimand="ate-winsorized", cut=score.tails.cut, estimate=estimate, interval=ends, interval_reason=reason,
-        standard_error=error, noise_error=math.hypot(score.noise, checked.check.error),
+        estimand="ate-winsorized", cut=score.tails.cut, interval=ends, interval_reason=reason,
+        estimate=None if none else estimate, standard_error=None if none else error,
+        noise_error=None if none else math.hypot(score.noise, checked.check.error),
         **fit.effect_fields(estimate, ends, score.inside, models.whole_spread, checked, limit=models.least),
     )  # fmt: skip
     if question.cluster is None:
