@@ -61,7 +61,7 @@ def subject_of_results(
             continue
         try:
             answer = answers_of(decode(stored["released"]))[0]
-        except (KeyError, ValueError, TypeError, LookupError, AttributeError):  # written by another version
+        except (LookupError, ValueError, TypeError, AttributeError):  # written by another version
             continue
         if file.panel is None:
             return table_of_size(answer.n, file, schema, trial, name)

@@ -167,7 +167,6 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T.*)?")
 _DIGITS = re.compile(r"([0-9]+)")
 
 
-
 def labels_in_order(labels: Collection[Label], declared: Sequence[Label] = ()) -> tuple[Label, ...]:
     """Return different labels in the order of time; a SchemaError, which names the first, if they have none.
 
