@@ -45,6 +45,22 @@ def test_noise_in_counts_leaves_three_quarters_of_the_bias_in_what_a_cut_takes_o
     assert np.mean([one.taken for one in found]) > 0.75 * np.mean([biases[one.cut] for one in found])
 
 
+@pytest.mark.parametrize("name", ["exponential", "gamma 1/4", "log-normal"])
+def test_where_a_tail_is_clear_what_its_cut_takes_is_no_less_than_its_bias_on_average(name: str) -> None:
+    rng, deviation = np.random.default_rng(7), 2e-4
+    noisy = shares(SHAPES[name]) + deviation * rng.standard_normal((1_000, 2 * len(CUTS) + 1))
+    found = [Tails.of(counts, deviation, CUTS, 3e-4, 4.0) for counts in noisy]
+    biases = {cut: bias(SHAPES[name], cut) for cut in CUTS}
+    assert np.mean([one.taken for one in found]) > 1.2 * np.mean([biases[one.cut] for one in found])
+
+
+@pytest.mark.parametrize("name", ["normal", "t5"])
+def test_light_tails_of_both_sides_are_cut_near_and_take_less_than_the_noise(name: str) -> None:
+    for noise in (3e-4, 1e-3, 3e-3):
+        tails = Tails.of(shares(SHAPES[name]), noise / 10, CUTS, noise, 4.0)
+        assert tails.cut <= 6 and tails.taken < noise * tails.cut
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_error_at_the_chosen_cut_is_near_the_least_that_any_has(name: str) -> None:
     for noise in (1e-4, 1e-3, 1e-2):

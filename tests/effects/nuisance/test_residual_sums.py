@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.nuisance import residual_sums as sums
@@ -63,6 +64,35 @@ def test_the_haar_transform_is_orthonormal_and_is_inverted(size: int) -> None:
     assert matrix @ matrix.T == pytest.approx(np.eye(size), abs=1e-12)
     assert sums.inverse_haar(matrix) == pytest.approx(np.eye(size), abs=1e-12)
     assert sums.haar_levels(size).tolist() == [0, *(1 + int(np.log2(one)) for one in range(1, size))]
+
+
+def test_the_nearest_counts_are_those_that_a_solver_finds() -> None:
+    rng = np.random.default_rng(4)
+    for noisy in (rng.normal(2, 3, 8), rng.normal(-5, 1, 8), np.zeros(8), np.array([9.0] + [-1.0] * 7)):
+        found = minimize(
+            lambda counts, noisy=noisy: np.square(counts - noisy).sum(), np.full(8, 10 / 8), bounds=[(0, None)] * 8,
+            constraints={"type": "eq", "fun": lambda counts: counts.sum() - 10}, method="SLSQP", tol=1e-12,
+        )  # fmt: skip
+        assert sums.nearest_counts(noisy, 10.0) == pytest.approx(found.x, abs=1e-4)
+
+
+def test_fine_cells_without_noise_are_the_counts_themselves() -> None:
+    counts = np.random.default_rng(5).poisson(3, 256).astype(float)
+    wide = counts.reshape(32, 8).sum(axis=1)
+    assert sums.density(counts, wide, 0.0, counts.sum()) == pytest.approx(counts, abs=1e-5)
+
+
+def test_quarters_of_a_skewed_column_lie_nearer_than_where_noise_is_cut_at_nothing() -> None:
+    rng, n, noise, quarters = np.random.default_rng(6), 50_000, 90.0, (0.25, 0.5, 0.75)
+    places = np.minimum((rng.exponential(size=n) / 10 * 2048).astype(int), 2047)
+    fine, wide = np.bincount(places, minlength=2048), np.bincount(places // 64, minlength=32)
+    truth, errors = np.quantile(places, quarters), []
+    for _ in range(40):
+        noisy, wider = fine + noise * rng.normal(size=2048), wide + noise * rng.normal(size=32)
+        for counts in (sums.density(noisy, wider, noise, n), np.repeat(np.maximum(wider, 0.0) / 64, 64)):
+            errors.append(np.interp(quarters, np.cumsum(counts) / counts.sum(), np.arange(2048)) - truth)
+    own, cut = (np.sqrt(np.mean(np.square(errors[first::2]))) for first in (0, 1))
+    assert own < cut / 2
 
 
 def test_nothing_is_lost_without_noise_and_the_mean_alone_is_left_where_noise_hides_all() -> None:

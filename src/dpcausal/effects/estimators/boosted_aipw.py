@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -46,12 +46,8 @@ from dpcausal.effects.result import Effect, normal_reach
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
-MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, REFINING, CHECK, SLOPE, SCORES = (
-    Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 22)
-)
-"""Shares of ρ; the spread of the scores and counts take the rest."""
-FEWER_MOMENTS, EFFECTS = Fraction(9, 100), Fraction(3, 100)
-"""Shares of the moments, and of how effects differ, where there are many rows; residual sums take what is left."""
+HISTOGRAMS, REFINING, CHECK, SLOPE = (Fraction(percent, 100) for percent in (4, 6, 18, 2))
+"""Shares of ρ, beside those of ``Shares``; the spread of the scores and counts take the rest."""
 EFFECT_BINS = 16
 SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 1.8, 1.0
 """Squares, and products, are among the columns where moments with them exceed their noise so far by public numbers; no
@@ -74,14 +70,15 @@ LEAST_CHANCE = 0.05
 LEAST_PROBABILITIES = 0.01, 0.1
 """A third of the smaller arm's share, between these, is the least probability of an arm.  Smaller ones are raised to
 it.  With a lower limit more scores are cut, and the bias is as large where effects differ."""
-RARE_ARM, LEAST_SHARE = 0.1, 0.87
+RARE_ARM, LEAST_SHARE = 0.1, 0.88
 """No interval where an arm has fewer, or fewer records have a probability of treatment inside its limits."""
 CLEAR_TERM, LEAST_SPREAD = 2.0, 0.05
 """A term of the second degree stays in a line if its slope is so many deviations of its noise; a line leaves at least
 such a share of the outcome's variance."""
 BINS = ((3_500.0, 16), (8_000.0, 32), (16_000.0, 64), (40_000.0, 128), (math.inf, 256))
 MANY_ROWS = 8_000.0
-"""Bins of a feature by n √(2ρ) √(3/columns), and from where on their cells are fine."""
+"""Bins of a feature by n √(2ρ) √(3/columns), and from where on there are many rows: cells of bins are fine, and how
+effects differ is released."""
 GRIDS_FROM = 1_500.0
 """Grids of two features are learnt where n √(2ρ) is so many times the number of features and pairs."""
 FINEST = 0.022
@@ -92,7 +89,7 @@ LADDER = (
 )  # fmt: skip
 """Bins of a feature, functions of a column of a pair, and cells a side of the grids of all pairs: models are checked
 along the last ones that can be afforded."""
-AFFORDED = 0.9
+AFFORDED = 0.83
 """The error of the correction if both models fit is at most so many times that of the mean score, by public numbers."""
 TAILS, OF_TAIL, MOST_TAIL, MOSTLY = (2.4, 0.1), 4.0, 2.0, 0.95
 """Outcomes in the outermost bins are fitted if no sum of residuals is farther from 0 than so many deviations, and so
@@ -108,6 +105,23 @@ BENT = "the models do not fit, and the noise hides what bias that leaves: more r
 MISSES = 0.001
 """The outcome's p-value below which that of the treatment, whose check is weaker, does not count."""
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): more rows, more loss or fewer columns"
+
+
+class Shares(NamedTuple):
+    """Shares of ρ for moments, residual sums by bins and along pairs, how effects differ, and the mean score."""
+
+    moments: Fraction
+    boosting: Fraction
+    functions: Fraction
+    effects: Fraction
+    scores: Fraction
+
+    @classmethod
+    def of(cls, *percents: int) -> Shares:
+        return cls(*(Fraction(percent, 100) for percent in percents))
+
+
+OF_FEW_ROWS, OF_MANY_ROWS = Shares.of(16, 15, 7, 0, 22), Shares.of(9, 26, 4, 3, 18)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +147,7 @@ class BoostedAipw(SumsOverRows, EffectMethod):
         (rho, _), d = shared(affordable_zcdp(loss), question.cluster is not None), len(design.names)
         finest = FINER * LADDER[-1][0] * (d - FIRST) + (FINER * SIDE) ** 2 * len(design.pairs)
         widest = float(pair_functions_sensitivity(finest, 2).bound)
-        check_noise(loss, d, n, rho.part(_of_moments(d, n, rho)), widest, rho.part(CHECK))
+        check_noise(loss, d, n, rho.part(_shares(d, n, rho).moments), widest, rho.part(CHECK))
         times = _shortfall(d, n, rho)
         if times > 1:
             raise InfeasibleError(
@@ -159,32 +173,28 @@ class BoostedAipw(SumsOverRows, EffectMethod):
         question = run.question
         rho, for_layers = shared(None if run.loss.exact else affordable_zcdp(run.loss), question.cluster is not None)
         pairs = terms_of(Design.of(question), question.n, rho)
-        share = MOMENTS if rho is None else _of_moments(len(Design.of(question).names), question.n, rho)
+        share = _shares(len(Design.of(question).names), question.n, rho).moments
         return _estimate(question, Fit.of(question, pairs, rho, share, LEAST_SIGNAL, run.budget), for_layers)
 
 
-def _of_moments(d: int, n: int, rho: ZCDP) -> Fraction:
-    many = n * math.sqrt(2 * rho.rho) * math.sqrt(3 / (d - FIRST)) > MANY_ROWS
-    return FEWER_MOMENTS if many else MOMENTS
+def _shares(d: int, n: int, rho: ZCDP | None) -> Shares:
+    many = rho is None or n * math.sqrt(2 * rho.rho) * math.sqrt(3 / (d - FIRST)) > MANY_ROWS
+    return OF_MANY_ROWS if many else OF_FEW_ROWS
 
 
-def _many(fit: Fit) -> bool:
-    return fit.rho is None or _of_moments(len(fit.design.names), fit.n, fit.rho) == FEWER_MOMENTS
-
-
-def _of_boosting(fit: Fit) -> Fraction:
-    return BOOSTING + MOMENTS - FEWER_MOMENTS - EFFECTS if _many(fit) else BOOSTING
+def _shares_of(fit: Fit) -> Shares:
+    return _shares(len(fit.design.names), fit.n, fit.rho)
 
 
 def _shortfall(d: int, n: int, rho: ZCDP) -> float:
     times = 1.0
-    while predicted_signal(d, math.ceil(n * times), rho.part(MOMENTS)) < LEAST_SIGNAL:
+    while predicted_signal(d, math.ceil(n * times), rho.part(OF_FEW_ROWS.moments)) < LEAST_SIGNAL:
         times *= 1.1
     return max(times, LEAST_SIZE / (n * math.sqrt(2 * rho.rho) * math.sqrt(3 / (d - FIRST))))
 
 
 def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
-    part, least = rho and rho.part(_of_moments(len(design.names), n, rho)), SECOND_DEGREE_SIGNAL
+    part, least = rho and rho.part(_shares(len(design.names), n, rho).moments), SECOND_DEGREE_SIGNAL
     return second_degree(design, n, rho, lambda size: part is None or predicted_signal(size, n, part) >= least)
 
 
@@ -221,17 +231,19 @@ def learnt(fit: Fit) -> Models:
     steps: list[tuple[int, ...]] = [(place,) for place in range(len(features))]
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
-    share = (_of_boosting(fit) if pairs else _of_boosting(fit) + FUNCTIONS) / len(steps)
+    shares = _shares_of(fit)
+    share = (shares.boosting if pairs else shares.boosting + shares.functions) / len(steps)
     rare = fit.levels_by_mean(features, fit.noise_of(residual_sums_sensitivity(2), share))
     models = replace(lines(fit, features, rare), ends=ends)
     for step in steps:
         models = _boosted(fit, models, step, share, bins)
     products = any(one != other for one, other in fit.terms.pairs)
-    paid = math.inf if fit.rho is None else float(FUNCTIONS) * fit.rho.rho
+    paid = math.inf if fit.rho is None else float(shares.functions) * fit.rho.rho
     functions = functions_of(models.features, pairs, fit.n, paid, products)
     if functions:
         claim = pair_functions_sensitivity(len(functions), 2)
-        noisy, noise = fit.release(fit.sums_along(models, functions), claim, "residuals along pairs", FUNCTIONS)
+        sums = fit.sums_along(models, functions)
+        noisy, noise = fit.release(sums, claim, "residuals along pairs", shares.functions)
         scales, largest = np.array(models.scales), max(one.size for one in functions)
         geometry, variances = PairGeometry.of(models, functions, fit.correlation), models.variances(fit.chance)
         weights = geometry.weights(noisy * scales[:, None], noise * scales, variances, fit.count)
@@ -261,11 +273,11 @@ def _side_of_grids(fit: Fit) -> int:
 def _learning_noise(fit: Fit) -> float:
     """Return the noise of what the first pass learns along one function, in the treatment's probability: public."""
     whole = _bins_of_first_pass(fit) * (len(fit.design.names) - FIRST)
-    return 0.0 if fit.rho is None else 2 * math.sqrt(whole / (float(_of_boosting(fit)) * fit.rho.rho)) / fit.n
+    return 0.0 if fit.rho is None else 2 * math.sqrt(whole / (float(_shares_of(fit).boosting) * fit.rho.rho)) / fit.n
 
 
 def _predicted_score_error(fit: Fit) -> float:
-    noise = 4 * EXPECTED_CUT / (fit.size * math.sqrt(float(SCORES)))
+    noise = 4 * EXPECTED_CUT / (fit.size * math.sqrt(float(_shares_of(fit).scores)))
     return math.hypot(2 / math.sqrt(fit.n), noise)
 
 
@@ -287,8 +299,8 @@ def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, b
 def _with_slope(fit: Fit, models: Models) -> Models:
     """Release the slope of the outcome's residuals on those of treatment, which corrects the slope of the lines, and
     mean scores by bins, which say how effects differ."""
-    columns, expected = fit.columns_of(models), models.spread / math.sqrt(fit.chance)
-    first, steps = FIRST_CUT * expected, list(enumerate(models.features)) if _many(fit) else []
+    columns, expected, share = fit.columns_of(models), models.spread / math.sqrt(fit.chance), _shares_of(fit).effects
+    first, steps = FIRST_CUT * expected, list(enumerate(models.features)) if share else []
     sides = [min(EFFECT_BINS, feature.bins) for _, feature in steps]
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
@@ -306,7 +318,7 @@ def _with_slope(fit: Fit, models: Models) -> Models:
     (products, squares), noise = fit.release(slope, residual_sums_sensitivity(2), "slope", SLOPE)
     effects, claim = list[tuple[int, Reals]](), residual_sums_sensitivity(1)
     for (place, feature), sums in zip(steps, by_bins, strict=True):
-        noisy, deviation = fit.release(sums, claim, "scores by bins", EFFECTS / len(steps))
+        noisy, deviation = fit.release(sums, claim, "scores by bins", share / len(steps))
         effects.append((place, effect_by_bins(noisy * first, deviation * first, expected, feature, fit.count)))
     of_treatment, of_outcome = models.scales
     squared = max(float(squares), LEAST_CHANCE * fit.count / of_treatment**2)
@@ -355,7 +367,7 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     checked = fit.check(models, along, CHECK)
     share = fit.moments.mean(TREATMENT)
     weight = 1 / float(np.clip(min(share, 1 - share), models.least, 0.5))
-    score = mean_score(fit, models, 0.0 if question.event is None else FROM_AN_EVENT * weight, SCORES)
+    score = mean_score(fit, models, 0.0 if question.event is None else FROM_AN_EVENT * weight, _shares_of(fit).scores)
     moved, (seen, unsure) = models.finest_move(fit.chance), checked.finest
     finest = shrunken(moved + seen, unsure)
     checked_steps = [features for features, _ in along.steps]

@@ -31,11 +31,18 @@ EXPECTED_CUT, WITHOUT_NOISE = 5.0, 200.0
 """The cut, in spreads, that is predicted beforehand, and that without privacy."""
 LEAST_OF_EXPECTED = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""
-EXCESS, DOUBTED, ONE_SIDED, CLEAR = 0.6, 0.5, 0.6, 2.0
-"""Scores beyond the cut are taken to be so many times the cut farther on average, and fewer than counted by so many
-deviations.  Where the cut is chosen, such a share of them is taken to be on one side.  A difference of both sides is
-clear from so many deviations on."""
-OF_LIMITED = 8.0
+EXCESS, ONE_SIDED, CLEAR = 0.6, 0.6, 2.0
+"""Scores beyond a cut in a heavy tail are so many times the cut farther on average.  Such a share of them is taken to
+be on one side where noise hides it.  A difference of both sides is clear from so many deviations on."""
+DOUBTED, SURE = 0.5, 2.0
+"""Counts are taken for so many deviations less: for half of that where the nearest one is so many deviations."""
+HEAVY, LIGHT, LEAST_POWER, RATIO = 3.0, 4.0, 1.5, 0.4
+"""The share beyond falls with a power of the cut.  A tail is heavy up to the first power at the nearest cut, and light
+from the second on.  No power is less.  Where noise hides it, such a share of those beyond a cut is beyond the next."""
+OF_LIGHT, MARGIN = (0.2, 1.2), 1.1
+"""Scores beyond a cut in a light tail are farther by one over the power less one, within these, with such a margin."""
+TINY = 1e-12
+OF_LIMITED = 24.0
 """So many times the share of records with a limited probability of treatment, times the difference of the effect by
 the score and the slope, is the error that limits cause: measured."""
 
@@ -59,12 +66,36 @@ class Tails(NamedTuple):
         of_side = len(cuts)
         below, above = np.cumsum(counts[:of_side])[::-1], np.cumsum(counts[: -of_side - 1 : -1])[::-1]
         whole, more, unsure = below + above, np.abs(above - below), deviation * np.sqrt(2 * np.arange(of_side, 0, -1))
-        likely = np.maximum(whole - DOUBTED * unsure, 0.0)
-        skew = np.maximum(more - unsure, ONE_SIDED * likely)
+        times, powers = max(float(whole[0]), 0.0) / max(float(unsure[0]), TINY), tail_powers(whole, unsure, cuts)
+        likely = np.maximum(whole - DOUBTED / (1 + (times / SURE) ** 2) * unsure, 0.0)
+        light = MARGIN * likely * np.clip(1 / (powers - 1), *OF_LIGHT) * one_sided(more, whole, unsure)
+        heavy = float(np.clip((LIGHT - powers[0]) / (LIGHT - HEAVY), 0, 1))
+        biases = heavy * EXCESS * np.maximum(more - unsure, ONE_SIDED * likely) + (1 - heavy) * light
         first = min(int(np.searchsorted(cuts, nearest)), of_side - 1)
-        place = first + int(np.argmin((cuts * np.hypot(noise, EXCESS * skew))[first:]))
+        place = first + int(np.argmin((cuts * np.hypot(noise, biases))[first:]))
         cut, clear = max(float(cuts[place]), nearest), max(float(more[place] - CLEAR * unsure[place]), 0.0)
-        return cls(cut, float(np.clip(whole[place], 0, 1)), clear, EXCESS * cut * float(likely[place]))
+        taken = float(heavy * EXCESS * likely[place] + (1 - heavy) * light[place])
+        return cls(cut, float(np.clip(whole[place], 0, 1)), clear, cut * taken)
+
+
+def tail_powers(whole: Reals, unsure: Reals, cuts: Reals) -> Reals:
+    """Return the powers of the cuts with which the shares beyond them fall, from noisy shares and their deviations."""
+    some, nothing = np.maximum(whole, 0.0), [0.0]
+    farther, hidden = np.concatenate([some[1:], nothing]), np.concatenate([unsure[1:], nothing])
+    falls = (farther + RATIO * hidden) / np.maximum(some + unsure, TINY)
+    falls[-1] = RATIO
+    return np.asarray(np.maximum(-np.log(np.clip(falls, TINY, 1.0)) / math.log(cuts[1] / cuts[0]), LEAST_POWER))
+
+
+def one_sided(more: Reals, whole: Reals, unsure: Reals) -> Reals:
+    """Return how much more of the shares beyond is on one side: of noisy ones up to ``ONE_SIDED`` where noise hides it.
+
+    ``more`` is the difference of both sides, ``whole`` their sum, ``unsure`` the deviation of the noise of either.
+    """
+    some = np.maximum(whole, TINY)
+    clear = 1 / (1 + np.square(unsure / some / ONE_SIDED))
+    seen = np.square(clear * np.minimum(more / some, 1.0))
+    return np.asarray(np.minimum(np.sqrt(seen + ONE_SIDED**2 * (1 - clear)), 1.0))
 
 
 class MeanScore(NamedTuple):

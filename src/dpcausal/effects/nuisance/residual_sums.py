@@ -12,6 +12,10 @@ from dpcausal.arrays import Integers, Reals
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 
+OF_WIDE, OF_FINE, LEAST_FINE = 1.0, 2.7, 1e-9
+"""Coefficients of a histogram are kept beyond so many deviations: those of its wide cells, and of fine ones inside.  A
+fine cell holds at least such a share of what it would hold if all were alike."""
+
 
 def histograms(cells: Integers, sizes: Sequence[int], mass: Integers) -> Integers:
     """Return the masses by bins, ``sizes`` of them, of one column after another: exact.
@@ -117,16 +121,26 @@ def haar_levels(size: int) -> Integers:
 def density(noisy: Reals, wider: Reals, deviation: float, count: float) -> Reals:
     """Return the noisy counts of fine cells shrunken, at least 0, with a given sum.
 
-    ``wider`` are noisy counts of cells that are as many times as wide: each has the noise of a fine one.
+    ``wider`` are noisy counts of cells that are as many times as wide: each has the noise of a fine one, so fine cells
+    only say how the counts inside a wide one differ.
     """
-    coefficients, level = haar(noisy), haar_levels(len(noisy))
-    root, known = math.sqrt(len(noisy) / len(wider)), np.arange(len(noisy)) < len(wider)
-    coefficients[known] = haar(wider) / root
-    least = deviation * np.where(level <= 3, 1.0, 2.7) / np.where(known, root, 1.0)
-    large = np.where(np.abs(coefficients) > least, coefficients, 0.0)
-    large[0] = count / math.sqrt(len(noisy))
-    positive = np.maximum(inverse_haar(large), 0.0) + 1e-9 * count / len(noisy)
-    return np.asarray(positive * count / positive.sum())
+    of_wide, details = haar(wider), haar(noisy)
+    of_wide = np.where(np.abs(of_wide) > deviation * OF_WIDE, of_wide, 0.0)
+    of_wide[0] = count / math.sqrt(len(wider))
+    wide = nearest_counts(inverse_haar(of_wide), count)[:, None]
+    details = np.where(np.abs(details) > deviation * OF_FINE, details, 0.0)
+    details[: len(wider)] = 0.0
+    inside = inverse_haar(details).reshape(len(wider), -1)
+    positive = np.maximum(wide / inside.shape[1] + inside, 0.0) + LEAST_FINE * count / len(noisy)
+    fine = positive * wide / positive.sum(axis=1, keepdims=True) + LEAST_FINE * count / len(noisy)
+    return np.asarray(fine.ravel() * count / fine.sum())
+
+
+def nearest_counts(noisy: Reals, count: float) -> Reals:
+    """Return the counts of at least 0 with a given sum whose squared distance from noisy ones is least."""
+    falling = np.sort(noisy)[::-1]
+    excess = (np.cumsum(falling) - count) / np.arange(1, len(noisy) + 1)
+    return np.asarray(np.maximum(noisy - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
 
 
 def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Reals:
