@@ -47,7 +47,7 @@ from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 HISTOGRAMS, REFINING, CHECK, SLOPE = (Fraction(percent, 100) for percent in (4, 6, 18, 2))
-"""Shares of ρ, beside those of ``Shares``; the spread of the scores and counts take the rest."""
+"""Shares of ρ beside ``Shares``; the spread of the scores and counts take the rest."""
 EFFECT_BINS = 16
 SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 1.8, 1.0
 """Squares, and products, are among the columns where moments with them exceed their noise so far by public numbers; no
@@ -65,6 +65,9 @@ the estimate by more than such a share of its predicted error."""
 LEFT_OF_MOVED = 4.5, 7.0
 """So many times the noise of what is learnt, as a share of how far it moved the estimate along features and along
 pairs, is the error of what may be left beside what the check sees: measured."""
+LEFT_OF_COARSE = 0.45, 1.8
+"""So many times what a refined pair moved is the error of what coarse grids leave, without products in the lines and
+with them, where lines moved the rest: measured where both models jump."""
 LEAST_CHANCE = 0.05
 """The mean square of the treatment's residuals is taken for no less."""
 LEAST_PROBABILITIES = 0.01, 0.1
@@ -116,12 +119,10 @@ class Shares(NamedTuple):
     effects: Fraction
     scores: Fraction
 
-    @classmethod
-    def of(cls, *percents: int) -> Shares:
-        return cls(*(Fraction(percent, 100) for percent in percents))
 
-
-OF_FEW_ROWS, OF_MANY_ROWS = Shares.of(16, 15, 7, 0, 22), Shares.of(9, 26, 4, 3, 18)
+OF_FEW_ROWS, OF_MANY_ROWS = (
+    Shares(*(Fraction(percent, 100) for percent in own)) for own in ((16, 15, 7, 0, 22), (9, 26, 4, 3, 18))
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +153,7 @@ class BoostedAipw(SumsOverRows, EffectMethod):
         if times > 1:
             raise InfeasibleError(
                 f"{n} rows at {loss} are too few for method {self.name!r} with {d - FIRST} columns: about "
-                f"{math.ceil(n * times)} rows would be enough, or {times:.2g} times the epsilon; method 'aipw' needs "
-                "less"
+                f"{math.ceil(n * times)} rows would be enough, or {times:.2g} times the epsilon; 'aipw' needs less"
             )
         return self
 
@@ -206,8 +206,7 @@ def lines(fit: Fit, features: tuple[Feature, ...], by_mean: tuple[int, ...]) -> 
     slopes = [np.array([line.get(name, 0.0) for name in (*names[FIRST:], "intercept")]) for line in both]
     spread, whole = fit.residual_spreads([name for name in both[0] if name != "intercept"], LEAST_SPREAD)
     share = moments.mean(TREATMENT)
-    least = float(np.clip(min(share, 1 - share) / 3, *LEAST_PROBABILITIES))
-    effect = both[0].get(treated, 0.0)
+    least, effect = float(np.clip(min(share, 1 - share) / 3, *LEAST_PROBABILITIES)), both[0].get(treated, 0.0)
     return Models(slopes[0], slopes[1], effect, spread, moments.mean(0), whole, features, least=least, by_mean=by_mean)
 
 
@@ -231,19 +230,17 @@ def learnt(fit: Fit) -> Models:
     steps: list[tuple[int, ...]] = [(place,) for place in range(len(features))]
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
-    shares = _shares_of(fit)
-    share = (shares.boosting if pairs else shares.boosting + shares.functions) / len(steps)
+    own = _shares_of(fit)
+    share = (own.boosting if pairs else own.boosting + own.functions) / len(steps)
     rare = fit.levels_by_mean(features, fit.noise_of(residual_sums_sensitivity(2), share))
     models = replace(lines(fit, features, rare), ends=ends)
     for step in steps:
         models = _boosted(fit, models, step, share, bins)
-    products = any(one != other for one, other in fit.terms.pairs)
-    paid = math.inf if fit.rho is None else float(shares.functions) * fit.rho.rho
-    functions = functions_of(models.features, pairs, fit.n, paid, products)
+    paid = math.inf if fit.rho is None else float(own.functions) * fit.rho.rho
+    functions = functions_of(models.features, pairs, fit.n, paid, _has_products(fit))
     if functions:
         claim = pair_functions_sensitivity(len(functions), 2)
-        sums = fit.sums_along(models, functions)
-        noisy, noise = fit.release(sums, claim, "residuals along pairs", shares.functions)
+        noisy, noise = fit.release(fit.sums_along(models, functions), claim, "residuals along pairs", own.functions)
         scales, largest = np.array(models.scales), max(one.size for one in functions)
         geometry, variances = PairGeometry.of(models, functions, fit.correlation), models.variances(fit.chance)
         weights = geometry.weights(noisy * scales[:, None], noise * scales, variances, fit.count)
@@ -255,6 +252,10 @@ def learnt(fit: Fit) -> Models:
     for step in large:
         models = _boosted(fit, models, step, REFINING / len(large), FINER * bins)
     return _with_slope(fit, replace(models, final=True, refined=tuple(large)))
+
+
+def _has_products(fit: Fit) -> bool:
+    return any(one != other for one, other in fit.terms.pairs)
 
 
 def _bins_of_first_pass(fit: Fit) -> int:
@@ -277,8 +278,7 @@ def _learning_noise(fit: Fit) -> float:
 
 
 def _predicted_score_error(fit: Fit) -> float:
-    noise = 4 * EXPECTED_CUT / (fit.size * math.sqrt(float(_shares_of(fit).scores)))
-    return math.hypot(2 / math.sqrt(fit.n), noise)
+    return math.hypot(2 / math.sqrt(fit.n), 4 * EXPECTED_CUT / (fit.size * math.sqrt(float(_shares_of(fit).scores))))
 
 
 def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, bins: int) -> Models:
@@ -348,8 +348,7 @@ def _tail_error(fit: Fit, checked: Checked) -> float:
 
 
 def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, missed_tail: bool) -> str:
-    signal = fit.moments.signal_to_noise
-    if signal < LEAST_SIGNAL:
+    if (signal := fit.moments.signal_to_noise) < LEAST_SIGNAL:
         return WEAK.format(signal=signal)
     if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE, models.least):
         return overlap
@@ -374,11 +373,12 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     bias, seen_bias, others = (models.shift_bias(fit.count, steps) for steps in (None, checked_steps, ()))
     of_grids = [models.shift_bias(fit.count, [step]) - others for step in checked_steps if len(step) == 2]
     estimate = models.effect + score.mean - bias - checked.beside(seen_bias, of_grids) - shrunken(moved, 2 * unsure)
-    moves = models.moves(fit.chance).items()
-    left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
+    moves, of_coarse = models.moves(fit.chance), LEFT_OF_COARSE[_has_products(fit)] * (_side_of_grids(fit) < SIDE)
+    left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves.items())
+    coarse = of_coarse * sum(moves[step] for step in models.refined if len(step) == 2)
     own = score.spread**2 / fit.count + score.noise**2 + score.tails.taken**2
     own += score.limited(models.effect_noise) ** 2 + models.left_of_levels(fit.count, fit.chance) ** 2
-    error, tail = math.hypot(math.sqrt(own + checked.variance), left, finest), _tail_error(fit, checked)
+    error, tail = math.hypot(math.sqrt(own + checked.variance), left, finest, coarse), _tail_error(fit, checked)
     missed_tail = tail > (MOST_TAIL * error if score.inside > MOSTLY else 0.0)
     none = fit.moments.signal_to_noise < LEAST_SIGNAL
     reason = _reason(fit, models, checked, score, missed_tail)
