@@ -104,6 +104,15 @@ def test_where_the_outcome_model_is_clearly_rejected_there_is_no_interval() -> N
     assert any(one.fit_check.tail < 2.4 for one in rejected)
 
 
+def test_skewed_errors_of_a_million_rows_keep_the_interval_though_the_outcome_model_is_rejected() -> None:
+    rng, n = np.random.default_rng(3), 1_000_000
+    x, w = rng.uniform(-1.75, 1.75, n), np.clip(rng.normal(size=n), -4, 4)
+    a = (rng.random(n) < 1 / (1 + np.exp(-w))).astype(np.int64)
+    columns = {"a": a, "y": np.clip(EFFECT * a + w + 2 * rng.exponential(size=n), -5, 40), "x": x, "w": w}
+    result = ask(columns, dpc.ApproxDP(1, 1e-6))
+    assert result.fit_check.outcome_pvalue < 1e-3 and result.interval[0] < EFFECT < result.interval[1]
+
+
 def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
     for seed in (1, 2):
         result = ask(drawn(200_000, "tail", seed), seed=seed)

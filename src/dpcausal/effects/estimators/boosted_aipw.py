@@ -347,7 +347,7 @@ def _tail_error(fit: Fit, checked: Checked) -> float:
     return OF_TAIL * checked.tail_bias if checked.check.tail > farthest else 0.0
 
 
-def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, missed_tail: bool) -> str:
+def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, missed_tail: bool, half: float) -> str:
     if (signal := fit.moments.signal_to_noise) < LEAST_SIGNAL:
         return WEAK.format(signal=signal)
     if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE, models.least):
@@ -357,7 +357,7 @@ def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, missed
     if saturated(models) or missed_tail:
         return TAIL
     unclear = checked.rejected and checked.check.correction**2 < 4 * checked.null
-    return BENT if unclear or checked.check.outcome_pvalue < MISSES else ""
+    return BENT if unclear or (checked.check.outcome_pvalue < MISSES and not checked.is_small(half)) else ""
 
 
 def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Effect:
@@ -381,8 +381,8 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     error, tail = math.hypot(math.sqrt(own + checked.variance), left, finest, coarse), _tail_error(fit, checked)
     missed_tail = tail > (MOST_TAIL * error if score.inside > MOSTLY else 0.0)
     none = fit.moments.signal_to_noise < LEAST_SIGNAL
-    reason = _reason(fit, models, checked, score, missed_tail)
     reach, error = normal_reach(question.coverage), math.hypot(error, tail)
+    reason = _reason(fit, models, checked, score, missed_tail, reach * error)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(
         estimand="ate-winsorized", cut=score.tails.cut, interval=ends, interval_reason=reason,

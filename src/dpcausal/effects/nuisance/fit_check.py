@@ -166,8 +166,12 @@ class Checked:
 
     def bends(self, half_width: float) -> bool:
         """Return whether both models are off by more than an interval of such a half-width bears."""
-        error, size = self.check.error, abs(self.check.correction)
-        return (self.rejected or size > CLEAR_BIAS * error) and size + CLEAR_BIAS * error > SMALL_BIAS * half_width
+        clear = abs(self.check.correction) > CLEAR_BIAS * self.check.error
+        return (self.rejected or clear) and not self.is_small(half_width)
+
+    def is_small(self, half_width: float) -> bool:
+        """Return whether the bias along the functions is at most a small share of such a half-width of an interval."""
+        return abs(self.check.correction) + CLEAR_BIAS * self.check.error <= SMALL_BIAS * half_width
 
 
 def checked(sums: list[Sums], variances: tuple[float, float], count: float, chance: float) -> Checked:

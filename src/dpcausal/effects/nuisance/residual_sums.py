@@ -140,7 +140,8 @@ def nearest_counts(noisy: Reals, count: float) -> Reals:
     """Return the counts of at least 0 with a given sum whose squared distance from noisy ones is least."""
     falling = np.sort(noisy)[::-1]
     excess = (np.cumsum(falling) - count) / np.arange(1, len(noisy) + 1)
-    return np.asarray(np.maximum(noisy - excess[np.flatnonzero(falling > excess)[-1]], 0.0))
+    positive = max(int(np.count_nonzero(falling > excess)), 1)
+    return np.asarray(np.maximum(noisy - excess[positive - 1], 0.0))
 
 
 def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Reals:
