@@ -78,12 +78,12 @@ def test_a_jump_that_coarse_grids_leave_is_inside_the_interval() -> None:
     results = []
     for seed in range(8):
         rng, n = np.random.default_rng([seed, 5]), 10_000
-        x = rng.uniform(-1, 1, (n, 4))
+        x = rng.uniform(-1, 1, (n, 5))
         jump = 0.6 * np.where(x[:, 0] > 0.3, 1.0, -0.5) * np.where(x[:, 1] > -0.4, 1.0, -1.0)
         a = (rng.random(n) < 1 / (1 + np.exp(-jump / 0.6))).astype(np.int64)
-        columns = {"a": a, "y": EFFECT * a + jump + 0.44 * rng.normal(size=n)} | dict(zip("pqrs", x.T, strict=True))
-        schema = SCHEMA | {"y": dpc.Bounded(-2.5, 2.5)} | {name: dpc.Bounded(-1, 1) for name in "pqrs"}
-        results.append(effect_of(table_of(columns, schema, LOSS), LOSS, "boosted-aipw", seed, adjust=[*"pqrs"]))
+        columns = {"a": a, "y": EFFECT * a + jump + 0.44 * rng.normal(size=n)} | dict(zip("pqrst", x.T, strict=True))
+        schema = SCHEMA | {"y": dpc.Bounded(-2.5, 2.5)} | {name: dpc.Bounded(-1, 1) for name in "pqrst"}
+        results.append(effect_of(table_of(columns, schema, LOSS), LOSS, "boosted-aipw", seed, adjust=[*"pqrst"]))
     intervals = [one.interval for one in results if one.interval is not None]
     assert len(intervals) >= 6 and sum(lower < EFFECT < upper for lower, upper in intervals) >= len(intervals) - 1
     assert np.mean([one.estimate for one in results]) > EFFECT + 0.04, "the grids leave a part of it"

@@ -65,9 +65,9 @@ the estimate by more than such a share of its predicted error."""
 LEFT_OF_MOVED = 4.5, 7.0
 """So many times the noise of what is learnt, as a share of how far it moved the estimate along features and along
 pairs, is the error of what may be left beside what the check sees: measured."""
-LEFT_OF_COARSE = 0.45, 1.8
-"""So many times what a refined pair moved is the error of what coarse grids leave, without products in the lines and
-with them, where lines moved the rest: measured where both models jump."""
+LEFT_OF_COARSE, CLEAR_MOVE = 0.6, 4.0
+"""Such a share of what a refined pair moved beyond so many times the least move is the error of what coarse grids
+leave: measured where both models jump."""
 LEAST_CHANCE = 0.05
 """The mean square of the treatment's residuals is taken for no less."""
 LEAST_PROBABILITIES = 0.01, 0.1
@@ -236,8 +236,9 @@ def learnt(fit: Fit) -> Models:
     models = replace(lines(fit, features, rare), ends=ends)
     for step in steps:
         models = _boosted(fit, models, step, share, bins)
+    products = any(one != other for one, other in fit.terms.pairs)
     paid = math.inf if fit.rho is None else float(own.functions) * fit.rho.rho
-    functions = functions_of(models.features, pairs, fit.n, paid, _has_products(fit))
+    functions = functions_of(models.features, pairs, fit.n, paid, products)
     if functions:
         claim = pair_functions_sensitivity(len(functions), 2)
         noisy, noise = fit.release(fit.sums_along(models, functions), claim, "residuals along pairs", own.functions)
@@ -252,10 +253,6 @@ def learnt(fit: Fit) -> Models:
     for step in large:
         models = _boosted(fit, models, step, REFINING / len(large), FINER * bins)
     return _with_slope(fit, replace(models, final=True, refined=tuple(large)))
-
-
-def _has_products(fit: Fit) -> bool:
-    return any(one != other for one, other in fit.terms.pairs)
 
 
 def _bins_of_first_pass(fit: Fit) -> int:
@@ -373,9 +370,10 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     bias, seen_bias, others = (models.shift_bias(fit.count, steps) for steps in (None, checked_steps, ()))
     of_grids = [models.shift_bias(fit.count, [step]) - others for step in checked_steps if len(step) == 2]
     estimate = models.effect + score.mean - bias - checked.beside(seen_bias, of_grids) - shrunken(moved, 2 * unsure)
-    moves, of_coarse = models.moves(fit.chance), LEFT_OF_COARSE[_has_products(fit)] * (_side_of_grids(fit) < SIDE)
+    moves, least = models.moves(fit.chance), CLEAR_MOVE * MOVED * _predicted_score_error(fit) * models.spread
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves.items())
-    coarse = of_coarse * sum(moves[step] for step in models.refined if len(step) == 2)
+    pairs = [step for step in models.refined if len(step) == 2 and _side_of_grids(fit) < SIDE]
+    coarse = LEFT_OF_COARSE * sum(max(moves[step] - least, 0.0) for step in pairs)
     own = score.spread**2 / fit.count + score.noise**2 + score.tails.taken**2
     own += score.limited(models.effect_noise) ** 2 + models.left_of_levels(fit.count, fit.chance) ** 2
     error, tail = math.hypot(math.sqrt(own + checked.variance), left, finest, coarse), _tail_error(fit, checked)
