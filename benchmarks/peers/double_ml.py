@@ -62,7 +62,10 @@ def both(name: str, n: int, run: int) -> list[dict[str, float]]:
     return [theirs | ours(design, n, run, loss) for loss in losses]
 
 
-@benchmark("peers", designs=SHAPES, families=[], rows=[10_000], runs=20, jobs=1)
+SEEDS = "rows from numpy's default_rng, noise from simulated_noise(crc32 of design and run); run = 0, 1, ..."
+
+
+@benchmark("peers", designs=SHAPES, families=[], rows=[10_000], runs=20, jobs=1, seeds=SEEDS)
 def main(report: Report) -> None:
     import doubleml  # noqa: F401
 

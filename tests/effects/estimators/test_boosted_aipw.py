@@ -98,9 +98,11 @@ def test_the_finest_level_of_a_grid_is_what_differs_from_the_mean_of_four_cells(
 
 
 def test_where_the_outcome_model_is_clearly_rejected_there_is_no_interval() -> None:
-    results = [ask(jumping(20_000, seed, 3.0), dpc.ApproxDP(1, 1e-6), seed) for seed in range(8)]
-    rejected = [one for one in results if one.fit_check.outcome_pvalue < 0.001]
-    assert len(rejected) >= 3 and all(one.interval is None for one in rejected)
+    rejected = list[Any]()
+    for draw in (lambda seed: drawn(50_000, "tail", seed), lambda seed: jumping(20_000, seed, 3.0)):
+        results = [ask(draw(seed), dpc.ApproxDP(1, 1e-6), seed) for seed in range(8)]
+        rejected = [one for one in results if one.fit_check.outcome_pvalue < 0.001]
+        assert len(rejected) >= 3 and all(one.interval is None for one in rejected)
     assert any(one.fit_check.tail < 2.4 for one in rejected)
 
 
@@ -120,9 +122,11 @@ def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
 
 
 def test_where_the_tail_is_farther_than_residuals_reach_there_is_no_interval_though_noise_hides_what_is_left() -> None:
-    results = [ask(drawn(10_000, "tail", seed), dpc.ApproxDP(1, 1e-6), seed) for seed in range(30)]
+    for n in (12_000, 10_000):
+        results = [ask(drawn(n, "tail", seed), dpc.ApproxDP(1, 1e-6), seed) for seed in range(30)]
+        assert sum(one.interval is not None for one in results) <= 2
     hidden = [one for one in results if one.fit_check.tail < 2.4]
-    assert len(hidden) >= 4 and sum(one.interval is not None for one in results) <= 2
+    assert len(hidden) >= 4, "of the fewer rows"
 
 
 @pytest.mark.parametrize("learnt, none", [([0.3, 0.3, 0.2], False), ([0.5, 0.5], True), ([-0.6, -0.6], True)])

@@ -37,21 +37,15 @@ def test_what_a_cut_of_skewed_scores_takes_is_one_to_three_times_its_bias_or_bel
 
 
 @pytest.mark.parametrize("name", ["exponential", "gamma 1/4", "log-normal"])
-def test_noise_in_counts_leaves_three_quarters_of_the_bias_in_what_a_cut_takes_on_average(name: str) -> None:
-    rng, deviation = np.random.default_rng(6), 4e-4
+@pytest.mark.parametrize(("deviation", "least"), [(4e-4, 0.75), (2e-4, 1.2)])
+def test_on_average_a_cut_takes_three_quarters_of_its_bias_where_noise_hides_a_tail_and_all_where_it_is_clear(
+    name: str, deviation: float, least: float
+) -> None:
+    rng = np.random.default_rng(6)
     noisy = shares(SHAPES[name]) + deviation * rng.standard_normal((1_000, 2 * len(CUTS) + 1))
     found = [Tails.of(counts, deviation, CUTS, 3e-4, 4.0) for counts in noisy]
     biases = {cut: bias(SHAPES[name], cut) for cut in CUTS}
-    assert np.mean([one.taken for one in found]) > 0.75 * np.mean([biases[one.cut] for one in found])
-
-
-@pytest.mark.parametrize("name", ["exponential", "gamma 1/4", "log-normal"])
-def test_where_a_tail_is_clear_what_its_cut_takes_is_no_less_than_its_bias_on_average(name: str) -> None:
-    rng, deviation = np.random.default_rng(7), 2e-4
-    noisy = shares(SHAPES[name]) + deviation * rng.standard_normal((1_000, 2 * len(CUTS) + 1))
-    found = [Tails.of(counts, deviation, CUTS, 3e-4, 4.0) for counts in noisy]
-    biases = {cut: bias(SHAPES[name], cut) for cut in CUTS}
-    assert np.mean([one.taken for one in found]) > 1.2 * np.mean([biases[one.cut] for one in found])
+    assert np.mean([one.taken for one in found]) > least * np.mean([biases[one.cut] for one in found])
 
 
 @pytest.mark.parametrize("name", ["normal", "t5"])
