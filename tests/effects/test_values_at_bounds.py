@@ -1,5 +1,6 @@
 """A share of records at the bounds of an outcome is said only where the released sums show it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.values_at_bounds import LEAST_SHARE, MARGIN, OutcomeSums, share_at_bounds
+from dpcausal.effects.values_at_bounds import LEAST_SHARE, MARGIN, OutcomeSums, narrow_bounds_text, share_at_bounds
 from tests.study.made import write
 
 RNG = np.random.default_rng(4)
@@ -43,6 +44,12 @@ def test_noise_makes_the_share_that_is_said_smaller() -> None:
     values = np.repeat([0.0, 1.0], 1000)
     said = [share_at_bounds(OutcomeSums(sums_of(values), np.eye(3) * one**2)) for one in (0, 1, 5, 20, 1000)]
     assert said == sorted(said, reverse=True) and said[0] == 1 and said[-1] == 0
+
+
+def test_a_least_share_is_never_said_to_be_all_records() -> None:
+    values = np.repeat([0.0, 1.0], 1000)
+    text = narrow_bounds_text("y", dpc.Bounded(0, 10), OutcomeSums(sums_of(values), EXACT))
+    assert [int(number) for number in re.findall(r"(\d+) %", text)] == [99]
 
 
 @pytest.mark.parametrize("bounds, told", [((40, 45), True), ((0, 20), True), ((-50, 150), False), ((0, 100), False)])

@@ -52,6 +52,6 @@ def narrow_bounds_text(name: str, column: Bounded, sums: OutcomeSums) -> str:
     share = share_at_bounds(sums)
     if share < LEAST_SHARE or (column.lower, column.upper) == (0, 1):
         return ""
-    lower, upper = column.ends
-    return (f"at least {int(100 * share)} % of the records have {name!r} at or near its bounds {lower} and {upper}: if "
+    (lower, upper), percent = column.ends, min(int(100 * share), 99)
+    return (f"at least {percent} % of the records have {name!r} at or near its bounds {lower} and {upper}: if "
             "values lie beyond them, the effect is too small; declare bounds that hold nearly all values")  # fmt: skip

@@ -3,6 +3,7 @@
 False alarms: seeds are fixed, and each limit is at least six of the errors that were measured.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.effects.estimators import boosted_aipw
+from dpcausal.effects.nuisance.fit import Fit
 from dpcausal.effects.nuisance.fit_check import Checked, Sums, checked, saturated
 from dpcausal.effects.nuisance.mean_score import Tails
 from dpcausal.effects.nuisance.models import Feature, Models, Table, quantile_bins, within_blocks
@@ -65,6 +67,24 @@ def test_the_check_estimates_the_bias_that_is_left_and_its_error_is_in_the_inter
     assert result.to_dict()["fit_check"]["correction"] == check.correction
     half = (result.interval[1] - result.interval[0]) / 2
     assert half == pytest.approx(1.959964 * result.standard_error, rel=1e-5)
+
+
+@pytest.mark.parametrize(("loss", "share"), [(EXACT, 1.0), (LOSS, 0.0)])
+def test_without_privacy_the_whole_correction_is_subtracted_however_small(
+    loss: Any, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = Fit.check
+    monkeypatch.setattr(Checked, "beside", lambda *_: 0.0)  # as where all of it is smaller than its noise
+    result = ask(drawn(20_000, "wave"), loss)
+
+    def uncorrected(*asked: Any) -> Checked:
+        one = check(*asked)
+        return replace(one, check=replace(one.check, correction=0.0))
+
+    monkeypatch.setattr(Fit, "check", uncorrected)
+    moved = ask(drawn(20_000, "wave"), loss).estimate - result.estimate
+    assert result.fit_check.correction != 0
+    assert moved == pytest.approx(share * result.fit_check.correction, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [20_000, 100_000])

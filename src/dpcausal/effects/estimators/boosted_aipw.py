@@ -369,7 +369,8 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     checked_steps = [features for features, _ in along.steps]
     bias, seen_bias, others = (models.shift_bias(fit.count, steps) for steps in (None, checked_steps, ()))
     of_grids = [models.shift_bias(fit.count, [step]) - others for step in checked_steps if len(step) == 2]
-    estimate = models.effect + score.mean - bias - checked.beside(seen_bias, of_grids) - shrunken(moved, 2 * unsure)
+    corrected = checked.check.correction if fit.rho is None else checked.beside(seen_bias, of_grids)
+    estimate = models.effect + score.mean - bias - corrected - shrunken(moved, 2 * unsure)
     moves, least = models.moves(fit.chance), CLEAR_MOVE * MOVED * _predicted_score_error(fit) * models.spread
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves.items())
     pairs = [step for step in models.refined if len(step) == 2 and _side_of_grids(fit) < SIDE]
