@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
@@ -35,6 +35,8 @@ from dpcausal.effects.nuisance.mean_score import EXPECTED_CUT, FIRST_CUT, MeanSc
 from dpcausal.effects.nuisance.models import FINE, SIDE, Feature, Models, inverse_weight
 from dpcausal.effects.nuisance.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.nuisance.residual_sums import (
+    capped_squares,
+    capped_squares_sensitivity,
     pair_functions_sensitivity,
     residual_sums,
     residual_sums_sensitivity,
@@ -46,7 +48,7 @@ from dpcausal.effects.result import Effect, normal_reach
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
-HISTOGRAMS, REFINING, CHECK, SLOPE = (Fraction(percent, 100) for percent in (4, 6, 18, 2))
+HISTOGRAMS, REFINING, CHECK, SQUARES = (Fraction(half, 200) for half in (8, 12, 36, 1))
 """Shares of ρ beside ``Shares``; the spread of the scores and counts take the rest."""
 EFFECT_BINS = 16
 SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 1.8, 1.0
@@ -111,17 +113,18 @@ WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): mor
 
 
 class Shares(NamedTuple):
-    """Shares of ρ for moments, residual sums by bins and along pairs, how effects differ, and the mean score."""
+    """Shares of ρ for moments, residuals by bins and along pairs, the slope, how effects differ, and the mean score."""
 
     moments: Fraction
     boosting: Fraction
     functions: Fraction
+    slope: Fraction
     effects: Fraction
     scores: Fraction
 
 
 OF_FEW_ROWS, OF_MANY_ROWS = (
-    Shares(*(Fraction(percent, 100) for percent in own)) for own in ((16, 15, 7, 0, 22), (9, 26, 4, 3, 18))
+    Shares(*(Fraction(half, 200) for half in own)) for own in ((32, 29, 13, 7, 0, 42), (18, 51, 8, 6, 6, 34))
 )
 
 
@@ -294,34 +297,33 @@ def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, b
 
 
 def _with_slope(fit: Fit, models: Models) -> Models:
-    """Release the slope of the outcome's residuals on those of treatment, which corrects the slope of the lines, and
-    mean scores by bins, which say how effects differ."""
-    columns, expected, share = fit.columns_of(models), models.spread / math.sqrt(fit.chance), _shares_of(fit).effects
-    first, steps = FIRST_CUT * expected, list(enumerate(models.features)) if share else []
+    """Release the slope of the outcome's residuals on those of treatment, and mean scores by bins."""
+    columns, expected, own = fit.columns_of(models), models.spread / math.sqrt(fit.chance), _shares_of(fit)
+    first, steps = FIRST_CUT * expected, list(enumerate(models.features)) if own.effects else []
     sides = [min(EFFECT_BINS, feature.bins) for _, feature in steps]
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
         raw, cells, mass = columns(unit), models.cells(unit), rows.masses(GRID)
         e, left, _ = models.left_over(raw, cells)
-        of_treatment, of_outcome = np.clip(models.scaled(raw[:, 1], e, left), -1, 1).T
-        both = np.column_stack([of_treatment * of_outcome, of_treatment**2])
-        sums = [residual_sums(np.zeros(len(unit), dtype=np.int64), 1, both, mass).ravel()]
+        of_treatment, of_outcome = np.clip(models.scaled(raw[:, 1], e, left), -1, 1).T[..., None]
+        sums = [residual_sums(np.zeros(len(unit), dtype=np.int64), 1, of_treatment * of_outcome, mass).ravel()]
+        sums.append(capped_squares(of_treatment**2, mass))
         scores = (left * inverse_weight(raw[:, 1], e) / first)[:, None]
         sums += [residual_sums(feature.wider(side).take(own), side, scores, mass).ravel()
                  for (_, feature), own, side in zip(steps, cells, sides, strict=False)]  # fmt: skip
         return np.concatenate(sums)
 
-    slope, *by_bins = np.split(fit.rows.over(kernel), np.cumsum([2, *sides[:-1]]) if sides else [])
-    (products, squares), noise = fit.release(slope, residual_sums_sensitivity(2), "slope", SLOPE)
+    of_slope, *by_bins = np.split(fit.rows.over(kernel), np.cumsum([2, *sides[:-1]]) if sides else [])
     effects, claim = list[tuple[int, Reals]](), residual_sums_sensitivity(1)
+    (products,), noise = fit.release(of_slope[:1], claim, "slope", own.slope)
+    (squares,), _ = fit.release(of_slope[1:], capped_squares_sensitivity(1), "squares of residuals", SQUARES)
     for (place, feature), sums in zip(steps, by_bins, strict=True):
-        noisy, deviation = fit.release(sums, claim, "scores by bins", share / len(steps))
+        noisy, deviation = fit.release(sums, claim, "scores by bins", own.effects / len(steps))
         effects.append((place, effect_by_bins(noisy * first, deviation * first, expected, feature, fit.count)))
     of_treatment, of_outcome = models.scales
     squared = max(float(squares), LEAST_CHANCE * fit.count / of_treatment**2)
-    unit = of_outcome / of_treatment / squared
+    unit, chance = of_outcome / of_treatment / squared, squared * of_treatment**2 / fit.count
     models = replace(models, effects=tuple((place, own) for place, own in effects if own.any()))
-    chance = squared * of_treatment**2 / fit.count
     return models.with_slope(models.effect + float(products) * unit, noise * unit, chance)
 
 
@@ -392,8 +394,7 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     if question.cluster is None:
         return effect
     scores, scores_of = ClusteredScores(score.mean, score.spread, fit.count), fit.scores(models)
-
-    def sums(cut: Callable[[Reals], Reals]) -> Integers:
-        return fit.rows.over(lambda unit, rows: group_sums(cut(scores_of(unit)[0]), rows))
-
-    return scores.by_clusters(effect, sums, question.cluster, fit.n, for_layers, fit.budget)
+    return scores.by_clusters(
+        effect, lambda cut: fit.rows.over(lambda unit, rows: group_sums(cut(scores_of(unit)[0]), rows)),
+        question.cluster, fit.n, for_layers, fit.budget,
+    )  # fmt: skip

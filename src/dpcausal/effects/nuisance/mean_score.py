@@ -46,8 +46,9 @@ OF_LIMITED = 24.0
 """So many times the share of records with a limited probability of treatment, times the difference of the effect by
 the score and the slope, is the error that limits cause: measured."""
 
-FEW, MANY = 0.95, 0.85
-"""Few probabilities are limited where such a share of the records is inside the limits, many where it is less."""
+FEW, MANY, HIDDEN = 0.95, 0.85, 1.5
+"""Few probabilities are limited where such a share of the records is inside the limits, many where it is less.  How
+effects differ is taken for no less than so many times its noise where many are."""
 
 
 class Tails(NamedTuple):
@@ -112,11 +113,11 @@ class MeanScore(NamedTuple):
 
         The slope weighs effects by e(1 − e).  The score weighs them equally, but by less where e is limited.  So the
         difference of both measures how effects differ.  Its noise is taken off where few records are limited, and it is
-        taken for no less than its noise where many are.
+        taken for no less than ``HIDDEN`` times its noise where many are.
         """
         noise, few = math.hypot(self.noise, slope_noise), (self.inside - MANY) / (FEW - MANY)
         part = min(max(few, 0.0), 1.0)
-        return OF_LIMITED * (1 - self.inside) * max(abs(self.mean) - part * noise, (1 - part) * noise)
+        return OF_LIMITED * (1 - self.inside) * max(abs(self.mean) - part * noise, HIDDEN * (1 - part) * noise)
 
 
 def mean_score(fit: Fit, models: Models, least_cut: float, share: Fraction) -> MeanScore:
