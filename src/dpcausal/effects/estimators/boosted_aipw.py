@@ -123,9 +123,8 @@ class Shares(NamedTuple):
     scores: Fraction
 
 
-OF_FEW_ROWS, OF_MANY_ROWS = (
-    Shares(*(Fraction(half, 200) for half in own)) for own in ((32, 29, 13, 7, 0, 42), (18, 51, 8, 6, 6, 34))
-)
+OF_FEW_ROWS, OF_MANY_ROWS = (Shares(*(Fraction(half, 200) for half in own))
+                             for own in ((32, 29, 13, 7, 0, 42), (18, 51, 8, 6, 6, 34)))  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,7 +296,8 @@ def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, b
 
 
 def _with_slope(fit: Fit, models: Models) -> Models:
-    """Release the slope of the outcome's residuals on those of treatment, and mean scores by bins."""
+    """Release the slope of the outcome's residuals on those of treatment, which corrects the slope of the lines, and
+    mean scores by bins, which say how effects differ."""
     columns, expected, own = fit.columns_of(models), models.spread / math.sqrt(fit.chance), _shares_of(fit)
     first, steps = FIRST_CUT * expected, list(enumerate(models.features)) if own.effects else []
     sides = [min(EFFECT_BINS, feature.bins) for _, feature in steps]
