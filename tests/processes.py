@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from dpcausal.cli import main
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["tests.processes", "dpcausal.study.study", "dpcausal.discovery.api", "scipy.special"])
+SERVER.set_forkserver_preload(["tests.processes", "dpcausal.study.study", "dpcausal.discovery.api", "scipy.stats"])
 
 
 def called(

@@ -29,22 +29,33 @@ MODEL = "mean = { intercept = 0.1, Age = 0.5 }, sd = 0.6"
 MODELLED = {name for name, kind in TESTS.items() if "model_x" in {field.name for field in fields(kind)}}
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with one table as CSV and Parquet, a schema, and ledgers of ε = 1, of much, and of persons."""
+def fill(folder: Path) -> None:
+    """Write one table as CSV and Parquet, a schema, and ledgers of ε = 1, of much, and of persons."""
     rng = np.random.default_rng(6)
     x, age, occup = rng.uniform(-1, 1, (3, N))
     y = 1 + np.tanh(3 * x) + 0.1 * rng.standard_normal(N)
     columns = {"x": x, "y": y, "Age": age, "occup": occup, "group": ["a", "b"] * (N // 2),
                "id": [f"p{k // 2}" for k in range(N)], "weight": [1.0] * N}  # fmt: skip
-    pd.DataFrame(columns).to_csv(tmp_path / "data.csv", index=False)
-    pd.DataFrame(columns).to_parquet(tmp_path / "data.parquet")
-    (tmp_path / "schema.toml").write_text(SCHEMA + '[group]\nlevels = ["a", "b"]\n')
+    pd.DataFrame(columns).to_csv(folder / "data.csv", index=False)
+    pd.DataFrame(columns).to_parquet(folder / "data.parquet")
+    (folder / "schema.toml").write_text(SCHEMA + '[group]\nlevels = ["a", "b"]\n')
+    assert command("ledger", "create", folder / "study.ledger", "--epsilon", "1").exit_code == 0
+    dpc.Ledger.create(folder / "much.ledger", budget=dpc.ApproxDP(100, 1e-3), accept_large_epsilon=True).close()
+    dpc.Ledger.create(folder / "persons.ledger", budget=dpc.PureDP(9), person="id", ids="public").close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    fill(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert command("ledger", "create", "study.ledger", "--epsilon", "1").exit_code == 0
-    dpc.Ledger.create("much.ledger", budget=dpc.ApproxDP(100, 1e-3), accept_large_epsilon=True).close()
-    dpc.Ledger.create("persons.ledger", budget=dpc.PureDP(9), person="id", ids="public").close()
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def unspent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory for calls that spend nothing."""
+    fill(folder := tmp_path_factory.mktemp("unspent"))
+    return folder
 
 
 def ask(*more: str, data: str = "data.csv", columns: tuple[str, str] = ("x", "y"), ledger: str = "study.ledger",
@@ -179,9 +190,11 @@ REFUSED |= {f"test {words}": "" for words in (
 )}  # fmt: skip
 
 
-@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("words", REFUSED)
-def test_bad_input_ends_with_2_names_the_rule_and_spends_nothing(words: str) -> None:
+def test_bad_input_ends_with_2_names_the_rule_and_spends_nothing(
+    words: str, unspent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(unspent)
     first, _, rest = words.partition(" ")
     refused, part = command(*shlex.split(f"{BASES.get(first, first)} {rest}")), REFUSED[words]
     assert refused.exit_code == 2 and refused.stdout == "", refused.output

@@ -79,7 +79,7 @@ def test_a_plan_that_is_given_the_largest_weight_has_the_width_of_a_weighted_tab
     planned, unweighted = (dpc.plan("effect", n=20_000, loss=GAUSSIAN, largest_weight=weight, **stated)
                            for weight in (5 / 1.6, 1.0))  # fmt: skip
     assert 0.5 < planned.accuracy / np.median(halves) < 2 and unweighted.accuracy < 0.6 * np.median(halves)
-    for task, n, words in (("did", 5_000, {"share": 0.5}), ("moments", 20_000, {})):
+    for task, n, words in (("did", 2_500, {"share": 0.5}), ("moments", 20_000, {})):
         without, with_weights = (dpc.plan(task, n=n, loss=GAUSSIAN, largest_weight=weight, **words).accuracy
                                  for weight in (1.0, 3.0))  # fmt: skip
         assert with_weights > 1.3 * without
@@ -181,9 +181,9 @@ def test_a_width_goes_with_the_unit_of_the_outcome(task: str, n: int, words: dic
 def test_the_range_of_did_covers_what_is_not_stated() -> None:
     # Beside plans, panels of their own: half of the persons in three cohorts, and 5 % in one.
     loss = dpc.ApproxDP(2, 1e-6)
-    plain, steady = (dpc.plan("did", n=3_000, loss=loss, **words) for words in ({}, {"spread": 0.1}))
+    plain, steady = (dpc.plan("did", n=2_000, loss=loss, **words) for words in ({}, {"spread": 0.1}))
     for stated in ({"share": 0.05}, {"share": 0.95}, {"spread": 0.3}, {"share": 0.05, "spread": 0.3}):
-        accuracy = dpc.plan("did", n=3_000, loss=loss, **stated).accuracy
+        accuracy = dpc.plan("did", n=2_000, loss=loss, **stated).accuracy
         assert plain.low <= accuracy <= plain.high
         assert "spread" in stated or accuracy <= steady.high
     assert plain.usual == steady.usual and plain.accuracy > steady.accuracy and steady.high < plain.high < 1
@@ -191,9 +191,9 @@ def test_the_range_of_did_covers_what_is_not_stated() -> None:
         halves = []
         for seed in range(5):
             rng = np.random.default_rng(seed)
-            cohort = np.where(rng.random(3_000) < share, rng.choice(starts, 3_000), 4)
-            person, time = np.divmod(np.arange(12_000), 4)
-            outcome = np.clip(0.1 * (rng.normal(size=3_000)[person] + rng.normal(size=12_000)), -0.5, 0.5)
+            cohort = np.where(rng.random(2_000) < share, rng.choice(starts, 2_000), 4)
+            person, time = np.divmod(np.arange(8_000), 4)
+            outcome = np.clip(0.1 * (rng.normal(size=2_000)[person] + rng.normal(size=8_000)), -0.5, 0.5)
             schema = {"time": dpc.Levels(range(4)), "cohort": dpc.Levels([*starts, 4]),
                       "outcome": dpc.Bounded(-0.5, 0.5)}  # fmt: skip
             frame = {"person": person, "time": time, "cohort": cohort[person], "outcome": outcome}
@@ -357,7 +357,7 @@ def test_no_interval_is_twice_as_wide_as_planned_where_the_share_of_treated_is_n
 
 
 @pytest.mark.parametrize(
-    ("task", "n", "words"), [("did", 3_000, {}), ("effect", 20_000, {"adjust": 1}), ("effect", 6_000, {"cells": 4})]
+    ("task", "n", "words"), [("did", 3_000, {}), ("effect", 5_000, {"adjust": 1}), ("effect", 6_000, {"cells": 4})]
 )
 def test_rows_sought_without_a_share_of_treated_are_enough_where_few_are(task: str, n: int, words: Any) -> None:
     loss = dpc.ApproxDP(1, 1e-6) if task == "did" else dpc.PureDP(1)
@@ -458,7 +458,7 @@ def test_a_plan_says_whether_there_is_an_interval_with_the_word_that_tails_are_s
 def test_a_direction_is_planned_from_a_questions_arguments() -> None:
     schema = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1)})
     asked = {"schema": schema, "first": "x", "second": "y", "method": "auto"}
-    plans = [dpc.plan("direction", n=6_000, loss=dpc.ApproxDP(2, 1e-6), **one) for one in (asked, {})]
+    plans = [dpc.plan("direction", n=1_000, loss=dpc.ApproxDP(4, 1e-6), **one) for one in (asked, {})]
     assert plans[0].accuracy == plans[1].accuracy
 
 

@@ -93,7 +93,7 @@ def test_a_plan_of_did_knows_cohorts_and_counts_calls_without_an_interval(degree
 
 def test_a_plan_of_did_differs_with_the_controls() -> None:
     schema, loss = dpc.Schema(PATHS | {"first": dpc.Levels([1, 3, 4, 9])}), dpc.ApproxDP(4, 1e-5)
-    given: Any = {"schema": schema, "n": 3_000, "loss": loss, "share": 0.9, "spread": 0.01}
+    given: Any = {"schema": schema, "n": 1_500, "loss": loss, "share": 0.9, "spread": 0.01}
     never, later = (dpc.plan("did", **COHORTS, **given, control=one).accuracy for one in ("never", "not-yet"))
     assert later < never
 

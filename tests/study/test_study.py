@@ -206,7 +206,7 @@ def test_a_study_with_a_question_that_cannot_be_answered_pays_for_none_unless_pa
     error = BudgetExceededError if code == 3 else ParameterError
     with pytest.raises(error, match=rule):
         study.run(new_ledger=True)
-    for words in (["plan"], ["plan", "--json"], ["run", "--new-ledger"]):
+    for words in (["plan", "--no-accuracy"], ["plan", "--no-accuracy", "--json"], ["run", "--new-ledger"]):
         told = command(*words, "study.toml")
         assert told.exit_code == code and "partial=True" not in told.output
     assert "--partial" in told.output and not Path("study.ledger").exists()
