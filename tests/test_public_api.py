@@ -16,14 +16,11 @@ import dpcausal as dpc
 NAMES = {
     "ApproxDP", "Bounded", "Cpdag", "DataFile", "Direction", "DirectionSet", "Discovery", "Effect", "Guarantee",
     "Knowledge", "Ledger", "Independence", "IndependenceSet", "Levels", "moments", "ModelX", "NoPrivacy", "Panel",
-    "PureDP",
-    "ci_test",
+    "PureDP", "ci_test",
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP",
     "average_effect",
     "cells", "datasets", "did", "direction", "direction_all", "discontinuity", "discover", "effect", "errors",
-    "explain", "interop",
-    "Plan", "plan",
-    "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
+    "explain", "interop", "Plan", "plan", "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
 }  # fmt: skip
 
 
@@ -74,9 +71,7 @@ def test_a_saved_release_is_read_by_a_program_that_asked_nothing_else(tmp_path: 
     assert told.stdout == "joint-moments\n"
 
 
-FUNCTIONS = sorted(
-    name for name in NAMES if inspect.isfunction(getattr(dpc, name)) and name != "simulated_noise"
-)  # fmt: skip
+FUNCTIONS = sorted(name for name in NAMES if inspect.isfunction(getattr(dpc, name)) and name != "simulated_noise")
 MORE = [dpc.Table, dpc.Panel, dpc.Table.where, dpc.Ledger.create, dpc.Ledger.open_or_create, dpc.Study.run]
 
 

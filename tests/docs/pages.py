@@ -52,9 +52,7 @@ def prose(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
-def run_python(
-    block: Block, page: Path, names: dict[str, Any], show: Callable[[object], None] | None = None
-) -> None:
+def run_python(block: Block, page: Path, names: dict[str, Any], show: Callable[[object], None] | None = None) -> None:
     """Execute a block, and hand over the value that it ends with, which a notebook would show."""
     # Blank lines before it give a traceback the page's own line numbers.
     tree = ast.parse("\n" * (block.line - 1) + block.text, str(page))

@@ -142,19 +142,6 @@ def test_the_printed_constants_are_those_of_the_paper() -> None:
     assert beta == pytest.approx(40 * math.sqrt(18) * math.sqrt(2 * math.log(2e6) + 1) / 1)
 
 
-def test_the_printed_density_ratio_has_no_bound_whatever_the_noise() -> None:
-    """One donor, y = 0, x = 0 against all ones: δ by the closed form of two Laplace laws, the same for every β."""
-    T0, M, epsilon = 10, 10.0, 2.5
-    for beta in (1.0, 1e6):
-        a, b = beta / M, beta / (M + 2 * T0)  # scales of f under x = 0 and under x = ones
-        # Beyond it the wider law's density is more than e^ε times the narrower one's.
-        cross = (math.log(a / b) + epsilon) / (1 / b - 1 / a)
-        delta = math.exp(-cross / a) - math.exp(epsilon) * math.exp(-cross / b)
-        assert delta == pytest.approx(2 * T0 / (M + 2 * T0) * (1 + 2 * T0 / M) ** (-M / (2 * T0))
-                                      * math.exp(-M * epsilon / (2 * T0)), rel=1e-9)  # fmt: skip
-        assert delta == pytest.approx(0.110, abs=5e-4)
-
-
 def test_what_the_mechanisms_refuse() -> None:
     X, y = np.zeros((2, 3)), np.zeros(3)
     loss = dpc.ApproxDP(1, 1e-6)

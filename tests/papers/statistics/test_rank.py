@@ -99,15 +99,6 @@ def test_numerators_follow_the_definition_with_ties(rows):
     assert spearman(x, y) == pytest.approx(midrank, abs=1e-12)
 
 
-@pytest.mark.parametrize("m", [2, 3, 100, 5000])
-def test_without_ties_the_scores_are_scipys(m):
-    rng = np.random.default_rng(m)
-    x = rng.standard_normal(m)
-    y = x + rng.standard_normal(m)
-    assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
-    assert kendall(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
-
-
 def test_a_numerator_beyond_64_bits_is_exact():
     m = 3_100_000
     x = np.arange(m, dtype=float)
@@ -138,10 +129,8 @@ def test_nan_counts_as_one_largest_value_and_infinities_keep_their_place():
 def test_few_records_and_columns_of_other_shapes_are_refused(name):
     score, claim = SCORES[name]
     for x, y in (
-        (np.zeros(0), np.zeros(0)),
-        (np.zeros(1), np.zeros(1)),
-        *((np.zeros(4), y) for y in (np.zeros(3), 0.0)),
-    ):
+        (np.zeros(0), np.zeros(0)), (np.zeros(1), np.zeros(1)), *((np.zeros(4), y) for y in (np.zeros(3), 0.0)),
+    ):  # fmt: skip
         with pytest.raises(ParameterError):
             score(x, y)
     with pytest.raises(ParameterError):

@@ -120,8 +120,7 @@ def box(inputs: Any) -> tuple[str, ...]:
 
 
 def test_only_a_declared_design_makes_an_association_an_effect(study: dpc.Study) -> None:
-    boxes = {design: box(inputs_under(study, design))
-             for design in ("", "observational", "randomised")}  # fmt: skip
+    boxes = {design: box(inputs_under(study, design)) for design in ("", "observational", "randomised")}
     causal = {design: any("increased" in line for line in text) for design, text in boxes.items()}
     assert causal == {"": False, "observational": False, "randomised": True}
 
