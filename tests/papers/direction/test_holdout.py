@@ -21,8 +21,6 @@ from tests.direction.neighbours import (
     replaced,
 )
 
-# Each row by itself: what one prediction says about another row.
-
 
 @pytest.mark.parametrize("n", [16, 2400])
 def test_a_replaced_test_row_leaves_every_other_residual_and_every_width_the_same_to_the_last_bit(n: int) -> None:
@@ -59,9 +57,6 @@ def test_a_replaced_training_row_moves_more_as_the_first_line_says() -> None:
     corners = [np.array([x, y]) for x in (-1.0, 1.0) for y in (-1.0, 3.0)]
     pairs = [replaced(rows, int(place), corner) for place in train for corner in corners]
     assert any(faults(rows, pair, **CORRECTED["spearman scores"], training_share=share) for pair in pairs)
-
-
-# What is declared.
 
 
 @pytest.mark.parametrize("score", ["hsic", "spearman", "kendall"])

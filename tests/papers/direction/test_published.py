@@ -95,9 +95,6 @@ def test_the_published_rho_is_signed_and_tau_is_not() -> None:
     assert (passage.value >= 0).all()
 
 
-# The interquartile scores by propose-test-release, corrected.
-
-
 def test_events_sum_to_the_loss_exactly_and_what_would_leave_without_noise_is_the_exact_score() -> None:
     data = rows(1200)
     passages, r = passed(data, **CORRECTED)
@@ -138,9 +135,6 @@ def test_a_constant_table_has_no_answer_from_propose_test_release(arguments: Any
     with dpc.simulated_noise(1):
         r = ask(np.zeros((60, 2)), **arguments)
     assert (r.cause, r.effect, r.margin, r.scores, r.p_sign) == (None,) * 5
-
-
-# As printed.
 
 
 def test_the_printed_algorithm_runs_four_times_at_a_ninth_of_epsilon_and_is_stamped() -> None:

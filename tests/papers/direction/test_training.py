@@ -146,16 +146,6 @@ def test_the_default_penalty_falls_with_rows_and_epsilon_and_stays_in_its_range(
     assert plan().penalty == default_penalty(200, 1.0)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"penalty": 0}, {"penalty": (0.5, 1.0)}, {"penalty": True}, {"width": 0.001}, {"width": math.nan},
-     {"training_share": 1.0}, {"penalty": 1.5, "published": True}],
-)  # fmt: skip
-def test_settings_out_of_range_are_refused_before_anything_is_spent(options: Any) -> None:
-    with pytest.raises(ParameterError):
-        plan(**options)
-
-
 def test_more_test_rows_than_gaussian_kernels_take_are_refused_and_those_of_ranges_are_not() -> None:
     columns = dict.fromkeys("xy", np.zeros(100_003))
     with pytest.raises(ParameterError, match=r"0\.5001"):
@@ -163,21 +153,25 @@ def test_more_test_rows_than_gaussian_kernels_take_are_refused_and_those_of_rang
     assert TrainingPrivacy().plan(question("iqr", columns=columns), dpc.PureDP(1)).training_share == 0.5
 
 
-class Many(Pair):
-    """A question about more rows than any table here has."""
-
-    n = 2**31
-
-
-def test_more_training_rows_than_sums_are_exact_for_are_refused_before_anything_is_spent() -> None:
-    with pytest.raises(ParameterError):
-        TrainingPrivacy().plan(Many(*vars(question("iqr")).values()), dpc.PureDP(1))
+def many(n: int) -> Pair:
+    """Return a question about more rows than any table here has."""
+    return type("Many", (Pair,), {"n": n})(*vars(question("iqr")).values())
 
 
-def test_what_has_no_score_or_no_noise_is_refused_before_the_spend() -> None:
-    with pytest.raises(ParameterError):
-        ask(score="spearman")
-    with pytest.raises(LossError):
-        ask(score="kendall", published=True)
-    with pytest.raises(LossError):
-        ask(dpc.PureDP(1e-9), penalty=1e-5, published=True)
+REFUSALS: list[tuple[type[Exception], Any, dict[str, Any]]] = [
+    *((ParameterError, plan, wrong) for wrong in (
+        {"penalty": 0}, {"penalty": (0.5, 1.0)}, {"penalty": True}, {"width": 0.001}, {"width": math.nan},
+        {"training_share": 1.0}, {"penalty": 1.5, "published": True})),
+    # more training rows than their sums are exact for
+    (ParameterError, TrainingPrivacy().plan, {"question": many(2**31), "loss": dpc.PureDP(1)}),
+    (ParameterError, ask, {"score": "spearman"}), (LossError, ask, {"score": "kendall", "published": True}),
+    (LossError, ask, {"loss": dpc.PureDP(1e-9), "penalty": 1e-5, "published": True}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "call", "wrong"), REFUSALS)
+def test_what_is_out_of_range_has_no_score_or_no_noise_is_refused_before_the_spend(
+    error: type[Exception], call: Any, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(error):
+        call(**wrong)

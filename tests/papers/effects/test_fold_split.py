@@ -137,13 +137,13 @@ def test_scores_stay_within_their_reach(estimator: str) -> None:
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_estimate_is_near_the_effect_without_privacy_and_off_by_its_noise_with_it(estimator: str) -> None:
-    plain = ask(table(6_000, dpc.NoPrivacy()), dpc.NoPrivacy(), estimator=estimator, folds=20)
+    plain = ask(table(2_000, dpc.NoPrivacy()), dpc.NoPrivacy(), estimator=estimator, folds=20)
     assert abs(plain.estimate - 0.2) < 0.03
     assert plain.noise_error == 0
     errors = []
     for seed in range(60):
         with dpc.simulated_noise(seed):
-            found = ask(table(6_000, dpc.PureDP(4), missing="impute"), dpc.PureDP(4), estimator=estimator, folds=20)
+            found = ask(table(2_000, dpc.PureDP(4), missing="impute"), dpc.PureDP(4), estimator=estimator, folds=20)
         errors.append((found.estimate - plain.estimate) / found.noise_error)
     assert found.interval is None
     assert "noise alone" in found.interval_reason

@@ -78,9 +78,6 @@ def test_without_privacy_the_exact_value_leaves() -> None:
     assert propose_test_release(query([0, 0, 0.3]), allotted(NoPrivacy()), NoPrivacy()) == 0.3
 
 
-# Exact values that leave where they are stable.
-
-
 def geometric(epsilon: float, at_least: int) -> float:
     """P(k ≥ t) for P(k) ∝ e^{−ε|k|}."""
     return float(geometric_below(np.array(0.5 - at_least), 1 / epsilon))
@@ -105,9 +102,6 @@ def test_the_exact_laws_keep_epsilon_and_delta_for_every_pair_of_distances(epsil
 def test_the_threshold_of_the_distance_to_instability_read_as_steps_passes_delta() -> None:
     loss = ApproxDP(2.0, math.exp(-19.9))
     assert geometric(2.0, stable_threshold(loss) - 1 - 1) > 5 * loss.delta
-
-
-# A published system on the exact answer.
 
 
 def test_a_replica_runs_on_unproven_allotments_or_without_privacy_and_books_all_of_it() -> None:

@@ -69,9 +69,6 @@ def test_the_sensitivity_is_of_one_training_row_and_in_the_maximum_norm() -> Non
     assert claim.bound > stability.prediction_bound(500, 1.0)
 
 
-# How far the floats are from an exact fit, computed in fractions.
-
-
 def exact_heights(x: Rows, y: Rows, penalty: float, table: FeatureTable) -> list[float]:
     """Return the heights in fractions: Gauss elimination of the system that the floats of φ define."""
     phi = [[Fraction(entry) for entry in row] for row in table.rows[table.index(x)].tolist()]

@@ -20,6 +20,7 @@ from dpcausal.study.report.assumptions import (
     limit_lines,
     stated_assumptions,
 )
+from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.pages import BY_PERSON, document
 from dpcausal.study.wording import estimate_of
 from tests.study.made import write
@@ -106,7 +107,7 @@ def test_identifying_assumptions_are_never_left_out_for_general_ones(inputs: Any
     assert len(lines) == 5 and sum(CONFOUNDING in line for line in lines) == 1
 
 
-def test_each_design_has_its_own_assumption() -> None:
+def test_each_design_has_its_own_assumption_and_its_figure() -> None:
     made = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
     panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds,
                                   ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"))  # fmt: skip
@@ -119,6 +120,8 @@ def test_each_design_has_its_own_assumption() -> None:
     sharp = dpc.discontinuity(table, outcome="y", **cut, loss=dpc.PureDP(4))
     ratio = dpc.discontinuity(table, outcome="y", treatment="a", **cut, loss=dpc.PureDP(4))
     control = dpc.synthetic_control(panel, loss=dpc.PureDP(1))
+    for answer in (sharp, control):
+        assert estimate_of(answer) is not None and Figures().of(answer, "text").count("<path") > 3
     clauses = [identification(one) for one in (sharp, ratio, control)]
     assert len({*clauses, *IDENTIFIED.values()} - {""}) == 5 and clauses[1].startswith(clauses[0])
 

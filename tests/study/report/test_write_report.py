@@ -292,20 +292,6 @@ def test_the_registry_record_has_the_fields_of_the_third_tier_and_no_others(stud
     assert "      delta: 0.000001" in lines
 
 
-def test_each_task_with_an_effect_has_its_figure() -> None:
-    made = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
-    panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds,
-                                  ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"))  # fmt: skip
-    rng = np.random.default_rng(1)
-    x = rng.uniform(-1, 1, 4000)
-    schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-4, 6)})
-    table = dpc.Table({"x": x, "y": 2.0 * (x > 0) + rng.normal(size=4000)}, schema, dpc.Ledger.in_memory(dpc.PureDP(4)))
-    answers = (dpc.synthetic_control(panel, loss=dpc.PureDP(1)),
-               dpc.discontinuity(table, running="x", outcome="y", cutoff=0.0, loss=dpc.PureDP(4)))  # fmt: skip
-    for answer in answers:
-        assert estimate_of(answer) is not None and Figures().of(answer, "text").count("<path") > 3
-
-
 def test_html_of_hostile_text_is_text() -> None:
     page = html([Block("title", "<script>x</script>"), Block("text", '"><img src=x>'), Block("answer", "<b>")])
     assert "<script" not in page and "<img" not in page and "<b>" not in page
