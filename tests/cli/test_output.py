@@ -15,12 +15,10 @@ import dpcausal as dpc
 from dpcausal.data.toml_text import CONTROL
 from tests.commands import command
 from tests.processes import called
-from tests.study.made import write
+from tests.study.made import question, write
 from tests.voices import together
 
-LINKED = "".join(
-    f'[[question]]\nname="q{k}"\ntask="ci_test"\nx="a"\ny="b"\ngiven=[]\nalpha=0.0{k}\nepsilon=0.5\n' for k in (1, 2)
-)
+LINKED = "".join(question(f"q{k}", "ci_test", x="a", y="b", given=[], alpha=k / 100, epsilon=0.5) for k in (1, 2))
 COMMAND = [sys.executable, "-m", "dpcausal.cli"]
 
 

@@ -1,7 +1,9 @@
 """Made-up studies for tests, audit and browser: ``python -m tests.study.made FOLDER`` writes, runs and reports two."""
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +45,13 @@ def write(folder: Path, questions: str, *, n: int, title: str = "A study", epsil
     path = folder / "s.toml"
     path.write_text(HEAD.format(title=title, epsilon=epsilon) + questions)
     return path
+
+
+def question(name: str, task: str, **arguments: Any) -> str:
+    """Return a question as a study file has it, a line for each argument; a table is given as the file writes it."""
+    values = {"name": name, "task": task, **arguments}
+    lines = (f"{key} = {one if str(one)[:1] == '{' else json.dumps(one)}\n" for key, one in values.items())
+    return "".join(("[[question]]\n", *lines))
 
 
 def asked(epsilon: float = 1.0) -> str:

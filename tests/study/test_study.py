@@ -18,6 +18,7 @@ from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK, Forec
 from dpcausal.study.wording import Wording
 from tests.commands import command
 from tests.study.kills import run_under_fire
+from tests.study.made import question
 
 HEAD = """title = "Does smoking matter once age is known?"
 data = "study.csv"
@@ -32,29 +33,10 @@ levels = ["no", "yes"]
 [columns.sick]
 levels = ["no", "yes"]
 """
-LINKED = """[[question]]
-name = "linked"
-task = "ci_test"
-x = "smoker"
-y = "sick"
-given = ["age"]
-epsilon = 0.5
-"""
-MORE = """[[question]]
-name = "size"
-task = "effect"
-treatment = "smoker"
-outcome = "sick"
-adjust = ["age"]
-where = "age >= 30"
-epsilon = 0.5
-[[question]]
-name = "graph"
-task = "discover"
-epsilon = 0.5
-method = { name = "table", max_order = 1 }
-knowledge = { tiers = [["age"], ["smoker"], ["sick"]] }
-"""
+LINKED = question("linked", "ci_test", x="smoker", y="sick", given=["age"], epsilon=0.5)
+MORE = question("size", "effect", treatment="smoker", outcome="sick", adjust=["age"], where="age >= 30", epsilon=0.5)
+MORE += question("graph", "discover", epsilon=0.5, method='{ name = "table", max_order = 1 }',
+                 knowledge='{ tiers = [["age"], ["smoker"], ["sick"]] }')  # fmt: skip
 N = 900
 
 
@@ -159,20 +141,11 @@ def test_a_question_that_is_not_predicted_says_why(study: Path) -> None:
     assert (found.state, found.forecast) == (TO_ASK, "no prediction: a plan takes one column x and one y")
 
 
-JUMP = """[[question]]
-name = "jump"
-task = "discontinuity"
-running = "age"
-outcome = "sick"
-cutoff = 50
-epsilon = 0.5
-"""
-
-
 def test_a_task_without_a_plan_names_no_command(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Forecaster, "seconds", -1.0)
     assert "discontinuity" not in TASK_PLANS
-    plan = dpc.Study.open(written(JUMP + LINKED, "n = 9000\n" + HEAD)).plan()
+    jump = question("jump", "discontinuity", running="age", outcome="sick", cutoff=50, epsilon=0.5)
+    plan = dpc.Study.open(written(jump + LINKED, "n = 9000\n" + HEAD)).plan()
     planned = {one.question.task: one for one in plan.questions}
     assert (planned["discontinuity"].state, planned["discontinuity"].forecast) == (TO_ASK, "")
     assert planned["ci_test"].forecast

@@ -10,17 +10,9 @@ import dpcausal as dpc
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.study.status import ANSWERED, EARLIER, TO_ASK, UNKEPT
 from tests.processes import called
+from tests.study.made import question
 
-HEAD = """title = "T"
-data = "{data}"
-ledger = "{ledger}"
-budget = {{ epsilon = {epsilon} }}
-"""
-COLUMNS = {"a": "levels = [0, 1]", "b": "levels = [0, 1]", "c": "levels = [0, 1]"}
-
-
-def question(name: str = "linked", x: str = "a", y: str = "b") -> str:
-    return (f'[[question]]\nname = "{name}"\ntask = "ci_test"\nx = "{x}"\ny = "{y}"\ngiven = []\nepsilon = 1.0\n')
+LINKED: dict[str, Any] = {"task": "ci_test", "x": "a", "y": "b", "given": [], "epsilon": 1.0}
 
 
 def study(
@@ -29,10 +21,10 @@ def study(
 ) -> dpc.Study:  # fmt: skip
     folder.mkdir(exist_ok=True)
     path = folder / "study.toml"
-    declared = "".join(f"[columns.{name}]\n{COLUMNS[name]}\n" for name in columns)
+    head = f'title = "T"\ndata = "{data}"\nledger = "{ledger}"\nbudget = {{ epsilon = {epsilon} }}\n'
     name = f'name = "{named}"\n' if named else ""
-    head = HEAD.format(data=data, ledger=ledger, epsilon=epsilon)
-    path.write_text(head + name + declared + "".join(questions or [question()]))
+    declared = "".join(f"[columns.{column}]\nlevels = [0, 1]\n" for column in columns)
+    path.write_text(head + name + declared + "".join(questions or [question("linked", **LINKED)]))
     return dpc.Study.open(path)
 
 
@@ -89,8 +81,8 @@ def test_another_spelling_a_moved_folder_and_a_column_more_are_paid_for_once(tmp
     (folder / "link.csv").symlink_to("d.csv")
     for data in ("./d.csv", "../first/d.csv", "link.csv"):
         assert study(folder, data=data).run(new_ledger=True).questions[0].answer.guarantee.cached, data
-    plan = study(folder, question(), question("second", "a", "c"), columns="abc").plan(accuracy=False)
-    assert states(plan) == [ANSWERED, TO_ASK]
+    both = question("linked", **LINKED), question("second", **LINKED | {"y": "c"})
+    assert states(study(folder, *both, columns="abc").plan(accuracy=False)) == [ANSWERED, TO_ASK]
     folder.rename(tmp_path / "moved")
     assert study(tmp_path / "moved").run(new_ledger=True).questions[0].answer.guarantee.cached
     assert spends(tmp_path / "moved") == 1
@@ -110,7 +102,7 @@ def test_files_of_one_name_in_two_folders_are_two_questions(tmp_path: Path) -> N
 
 def test_one_question_under_two_names_is_counted_and_paid_once(tmp_path: Path) -> None:
     delivery(tmp_path / "d.csv")
-    both = study(tmp_path, question("main"), question("appendix"), epsilon=1.0)
+    both = study(tmp_path, *(question(name, **LINKED) for name in ("main", "appendix")), epsilon=1.0)
     plan = both.plan(accuracy=False)
     assert states(plan) == [TO_ASK, TO_ASK] and plan.questions[1].reason and not plan.questions[0].reason
     assert states(both.run(new_ledger=True)) == [ANSWERED, ANSWERED] and spends(tmp_path) == 1
@@ -137,8 +129,7 @@ def test_a_disk_that_fills_between_spend_and_answer_ends_the_command_with_a_code
 ) -> None:
     """Seen to fail: exit code 0 and "answered", and neither the next run nor the report had the answer."""
     delivery(tmp_path / "d.csv")
-    asks = '[[question]]\nname = "q"\ntask = "cells"\nby = ["a", "b"]\nepsilon = 0.5\n'
-    study(tmp_path, asks)
+    study(tmp_path, question("q", "cells", by=["a", "b"], epsilon=0.5))
     (tmp_path / "schema.toml").write_text("[a]\nlevels = [0, 1]\n[b]\nlevels = [0, 1]\n")
     ledger = tmp_path / "s.ledger"
     dpc.Ledger.create(ledger, budget=dpc.PureDP(4)).close()

@@ -24,19 +24,8 @@ target = [0, 1]
 start = 8
 treated = "unit <= 1"
 bounds = { lower = -9, upper = 9 }
-[[question]]
-name = "two"
-task = "synthetic_controls"
-epsilon = 4.0
-force = true
-[[question]]
-name = "earlier"
-task = "synthetic_control"
-target = 1
-start = 6
-epsilon = 4.0
-force = true
-"""
+""" + made.question("two", "synthetic_controls", epsilon=4.0, force=True)
+PANEL += made.question("earlier", "synthetic_control", target=1, start=6, epsilon=4.0, force=True)
 
 
 def panel(folder: Path) -> Path:

@@ -23,7 +23,7 @@ from dpcausal.study.report.assumptions import (
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.pages import BY_PERSON, document
 from dpcausal.study.wording import estimate_of
-from tests.study.made import write
+from tests.study.made import question, write
 
 EFFECT = '[[question]]\nname="{}"\ntask="effect"\ntreatment="a"\noutcome="{}"\nadjust=[]\nepsilon=1\n'
 TEST = '[[question]]\nname="{}"\ntask="ci_test"\nx="{}"\ny="{}"\ngiven=[]\nepsilon=1\n'
@@ -131,25 +131,10 @@ data = "d.csv"
 person = "id"
 ledger = "s.ledger"
 budget = { epsilon = 8.0, delta = 1e-6 }
-[design]
-type = "observational"
-[columns.t]
-levels = [1, 2, 3, 4]
-[columns.g]
-levels = [0, 3, 4]
-[columns.y]
-lower = -8
-upper = 8
-[[question]]
-name = "path"
-task = "did"
-time = "t"
-outcome = "y"
-cohort = "g"
-never = [0]
-epsilon = 8.0
-delta = 5e-7
+design = { type = "observational" }
+columns = { t = { levels = [1, 2, 3, 4] }, g = { levels = [0, 3, 4] }, y = { lower = -8, upper = 8 } }
 """
+PANEL += question("path", "did", time="t", outcome="y", cohort="g", never=[0], epsilon=8.0, delta=5e-7)
 
 
 def test_differences_in_differences_state_their_assumption_and_whom_they_leave_out(tmp_path: Path) -> None:
