@@ -26,8 +26,6 @@ from benchmarks.run import chosen, mean, ratio, summarised
 from dpcausal.independence.null_distributions import block_pvalue, block_term
 
 PLACES = {"effects": effects.DESIGNS, "independence_level": shapes.DESIGNS}
-
-
 ROWS = {name: one for name, one in effects.DESIGNS.items() if isinstance(one.make, Study)} | shapes.DESIGNS
 
 

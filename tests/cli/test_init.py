@@ -89,13 +89,6 @@ def test_init_repeats_the_question_whom_it_protects_and_the_budget_as_the_file_h
     assert not any(value in done.output for value in ("77341", "61.5", "133.7"))  # what the file holds
 
 
-def test_init_without_a_question_says_so() -> None:
-    done = of_file("age\n30\n", "T", "", "0..99", "", *BUDGET, "4", "")
-    assert written(done).question == []
-    told = understood(done)
-    assert "[[" not in told["Task"] and told["Protected"] == "each row" and ";" not in told["Budget"]
-
-
 EFFECT = ("1", "drug", "sick", "", "age", "", "0.5")
 
 
@@ -114,8 +107,11 @@ def test_init_says_where_a_number_without_cuts_is_cut_unless_a_model_adjusts_for
     assert one.question.task == "ci_test" or (one.method == "stratified") == (delta is None)
 
 
-def test_what_init_leaves_to_fill_in_is_accepted_without_its_marks() -> None:
-    written(of_file("age,drug\n1,0\n", "T", "", "0..100", "", "0, 1", "", *BUDGET, "4", ""))
+def test_init_without_a_question_says_so_and_what_it_leaves_to_fill_in_is_accepted_without_its_marks() -> None:
+    done = of_file("age,drug\n1,0\n", "T", "", "0..100", "", "0, 1", "", *BUDGET, "4", "")
+    told = understood(done)
+    assert written(done).question == [] and "[[" not in told["Task"]
+    assert told["Protected"] == "each row" and ";" not in told["Budget"]
     assert "No question yet" in command("plan", "s.toml").output
     head, marked, rest = Path("s.toml").read_text().partition("# [[question]]")
     filled = re.sub(r"(?m)^# (\[.*\]|\w+ = .*)$", lambda line: line[1].replace('""', '"a"'), marked + rest)

@@ -156,13 +156,13 @@ def test_a_direction_whose_blocks_all_agree_is_predicted_as_by_the_law_of_the_no
 
 
 def test_the_correlation_that_is_predicted_shows_as_an_edge_about_four_times_in_five() -> None:
-    loss, n, runs = dpc.PureDP(1), 1_500, 40
-    r, shown = dpc.plan("discover", n=n, loss=loss, columns=4, levels=2).accuracy, 0
+    loss, n, runs = dpc.PureDP(1), 800, 40
+    r, shown = dpc.plan("discover", n=n, loss=loss, columns=3, levels=2).accuracy, 0
     for seed in range(runs):
         coins = generator_from_seed(1_000 + seed)
-        rows = coins.integers(0, 2, (4, n))
+        rows = coins.integers(0, 2, (3, n))
         rows[1] = np.where(coins.random(n) < r, rows[0], rows[1])
-        columns = dict(zip("abcd", rows, strict=True))
+        columns = dict(zip("abc", rows, strict=True))
         table = factories.table(columns, dict.fromkeys(columns, dpc.Levels([0, 1])), loss)
         with dpc.simulated_noise(seed):
             shown += frozenset("ab") in dpc.discover(table, loss=loss).graph.skeleton

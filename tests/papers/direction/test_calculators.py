@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,21 +72,13 @@ def test_the_tail_of_a_flip_distance_is_twice_that_of_the_geometric_law(epsilon:
     assert flip_draw_tail(0, epsilon) == flip_draw_tail(-1, epsilon) == 1.0
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: two_draws(-0.1, 1),
-        lambda: two_draws(math.nan, 1),
-        lambda: four_draws(1, 0),
-        lambda: one_draw(1, math.inf),
-        lambda: flip_draw(0, 1),
-        lambda: flip_draw(True, 1),
-        lambda: flip_draw(1.5, 1),  # type: ignore[arg-type]
-        lambda: flip_draw(1, 0),
-        lambda: one_draw_tail(math.nan, 1),
-        lambda: two_draws_tail(1, 0),
-    ],
-)
-def test_numbers_outside_their_range_are_refused(call: Callable[[], float]) -> None:
+REFUSED: list[tuple[Callable[..., float], Any, float]] = [
+    (two_draws, -0.1, 1), (two_draws, math.nan, 1), (four_draws, 1, 0), (one_draw, 1, math.inf), (flip_draw, 0, 1),
+    (flip_draw, True, 1), (flip_draw, 1.5, 1), (flip_draw, 1, 0), (one_draw_tail, math.nan, 1), (two_draws_tail, 1, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "margin", "scale"), REFUSED)
+def test_numbers_outside_their_range_are_refused(call: Callable[..., float], margin: Any, scale: float) -> None:
     with pytest.raises(ParameterError):
-        call()
+        call(margin, scale)
