@@ -8,6 +8,7 @@ import pickle
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ import dpcausal as dpc
 from dpcausal.codec import decode, encode
 from dpcausal.errors import Advice, Setting, hints_in
 from dpcausal.study.tasks import TASKS
+from tests import factories
 from tests.commands import command
-from tests.study.made import write
+from tests.study.made import question, write
 
 SOURCE = Path(dpc.__file__).parent
 PYTHON = re.compile(r"\b[a-z_]+=(?=[\w'\"\[.,;) ]|$)|\w\(\)|\b(dpc|methods)\.\w|\bTrue\b|\b(Table|Bounded|Levels)\(")
@@ -26,22 +28,15 @@ TEXT = Advice("use ", Setting("method", "aipw", {"light_tails": True}, "dpc.meth
 SCHEMA = "".join(f"[{name}]\nlevels = [0, 1]\n" for name in "ab") + "".join(
     f"[{name}]\nlower = -4\nupper = 4\n" for name in "uv"
 )
-COMMANDS = {
-    "a test of signs": "ci-test d.csv u v --given a --method kendall",
-    "a graph": "discover d.csv",
-    "a direction without evidence": "direction d.csv a u --method auto",
-    "an effect of rows": "effect d.csv --treatment a --outcome b --trial",
-    "an effect of scores": "effect d.csv --treatment a --outcome v --adjust u --method aipw --delta 1e-6",
-    "a slope": "effect d.csv --treatment a --outcome v --adjust u --method partially-linear --delta 1e-6",
-    "a jump": "discontinuity d.csv --running u --outcome v --cutoff 0",
-    "imputed values": "ci-test d.csv a b --missing impute --method counts",
-    "no column of persons": "ci-test d.csv a b --ids public",
-    "a column without a mean": "effect d.csv --treatment a --outcome c --trial",
-    "levels of a subgroup": "ci-test d.csv a b --where a>=1",
-    "bounds of a subgroup": "ci-test d.csv a b --where u==1",
-    "a regression that is none": "ci-test d.csv u v --method gcm --regression curves",
-    "no model of x": "ci-test d.csv a b --method crt",
-}
+COMMANDS = (
+    "ci-test d.csv u v --given a --method kendall", "discover d.csv", "direction d.csv a u --method auto",
+    "effect d.csv --treatment a --outcome b --trial", "effect d.csv --treatment a --outcome c --trial",
+    "effect d.csv --treatment a --outcome v --adjust u --method aipw --delta 1e-6",
+    "effect d.csv --treatment a --outcome v --adjust u --method partially-linear --delta 1e-6",
+    "discontinuity d.csv --running u --outcome v --cutoff 0", "ci-test d.csv a b --missing impute --method counts",
+    "ci-test d.csv a b --ids public", "ci-test d.csv a b --where a>=1", "ci-test d.csv a b --where u==1",
+    "ci-test d.csv u v --method gcm --regression curves", "ci-test d.csv a b --method crt",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -66,9 +61,9 @@ def test_a_text_with_settings_stays_one_in_the_ledger_in_a_copy_and_in_a_pickle(
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("case", COMMANDS)
-def test_the_command_shows_no_argument_of_python(case: str) -> None:
-    words = (*COMMANDS[case].split(), "--schema", "schema.toml", "--ledger", "l", "--epsilon", "4", "--details")
+@pytest.mark.parametrize("asked", COMMANDS)
+def test_the_command_shows_no_argument_of_python(asked: str) -> None:
+    words = (*asked.split(), "--schema", "schema.toml", "--ledger", "l", "--epsilon", "4", "--details")
     done = command(*words, "--name", "t")
     shown = [line for line in done.output.splitlines() if not line.startswith("Method ")]  # its settings, by name
     assert done.exit_code in (0, 2) and not PYTHON.search("\n".join(shown)), done.output
@@ -78,9 +73,8 @@ def test_the_command_shows_no_argument_of_python(case: str) -> None:
 
 
 def test_a_hint_names_the_option_the_key_or_the_argument() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(9))
-    rows = np.tile([0, 1], 400)
-    table = dpc.Table({"a": rows, "b": rows}, dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])}), ledger)
+    rows = dict.fromkeys("ab", np.tile([0, 1], 400))
+    table = factories.table(rows, dict.fromkeys("ab", dpc.Levels([0, 1])), dpc.PureDP(9))
     result = dpc.effect(table, treatment="a", outcome="b", adjust=[], loss=dpc.PureDP(1))
     shown = {}
     for language in ("python", "toml", "command"):
@@ -91,11 +85,11 @@ def test_a_hint_names_the_option_the_key_or_the_argument() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_study_and_its_report_name_keys_of_the_study_file() -> None:
-    asked = ('task="effect"\ntreatment="a"\noutcome="b"\nadjust=[]\nepsilon=1\n',
-             'task="ci_test"\nx="u"\ny="v"\ngiven=["a"]\nmethod="kendall"\nepsilon=1\n',
-             'task="effect"\ntreatment="a"\noutcome="v"\nadjust=["u"]\nmethod="aipw"\nepsilon=4\n'
-             "delta=1e-7\n")  # fmt: skip
-    path = write(Path(), "".join(f'[[question]]\nname="q{k}"\n{one}' for k, one in enumerate(asked)), n=3000)
+    asked = question("rows", "effect", treatment="a", outcome="b", adjust=[], epsilon=1)
+    asked += question("signs", "ci_test", x="u", y="v", given=["a"], method="kendall", epsilon=1)
+    scores: Any = {"treatment": "a", "outcome": "v", "adjust": ["u"], "method": "aipw"}
+    asked += question("scores", "effect", **scores, epsilon=4, delta=1e-7)
+    path = write(Path(), asked, n=3000)
     planned = command("plan", path, "--verbose", "--no-accuracy").output
     ran = command("run", path, "--new-ledger").output
     assert command("report", path).exit_code == 0
@@ -108,8 +102,8 @@ def test_a_study_and_its_report_name_keys_of_the_study_file() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_plan_in_python_says_in_keys_of_the_study_file_why_a_question_cannot_be_asked() -> None:
-    asked = 'task="effect"\ntreatment="a"\noutcome="v"\nadjust=["u"]\nmethod="sample-aggregate"\nestimand="att"\n'
-    path = write(Path(), f'[[question]]\nname="q"\n{asked}epsilon=1\n', n=3000)
+    words: Any = {"treatment": "a", "outcome": "v", "adjust": ["u"], "method": "sample-aggregate", "estimand": "att"}
+    path = write(Path(), question("q", "effect", **words, epsilon=1), n=3000)
     (one,) = dpc.Study.open(path).plan(accuracy=False).questions
     assert one.error.rule == "estimand" and "overlap = true" in one.reason and not PYTHON.search(one.reason)
 

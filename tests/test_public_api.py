@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from tests import factories
 
 NAMES = {
     "ApproxDP", "Bounded", "Cpdag", "DataFile", "Direction", "DirectionSet", "Discovery", "Effect", "Guarantee",
@@ -60,9 +61,8 @@ def test_what_is_asked_first_does_not_change_what_a_name_means() -> None:
 
 
 def test_a_saved_release_is_read_by_a_program_that_asked_nothing_else(tmp_path: Path) -> None:
-    frame = {name: np.arange(100) % 2 for name in ("x", "y")}
-    schema = dpc.Schema({name: dpc.Bounded(0, 1) for name in frame})
-    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.ZCDP(1)))
+    rows = dict.fromkeys("xy", np.arange(100) % 2)
+    table = factories.table(rows, dict.fromkeys("xy", dpc.Bounded(0, 1)), dpc.ZCDP(1))
     (tmp_path / "r.json").write_text(dpc.moments(table, ["x", "y"], loss=dpc.ZCDP(1)).to_json())
     program = "import sys, dpcausal; print(dpcausal.Release.from_json(open(sys.argv[1]).read()).kind)"
     told = subprocess.run(
@@ -91,9 +91,7 @@ def test_a_call_that_does_not_fit_is_told_how_it_is_written(function: Any) -> No
 
 
 def test_a_slip_is_told_with_the_names_of_the_arguments_or_the_nearest_one() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    table = dpc.Table({"a": np.zeros(500), "b": np.zeros(500)},
-                      dpc.Schema({"a": dpc.Bounded(0, 1), "b": dpc.Bounded(0, 1)}), ledger)  # fmt: skip
+    table = factories.table(dict.fromkeys("ab", np.zeros(500)), dict.fromkeys("ab", dpc.Bounded(0, 1)), dpc.PureDP(1))
     loss = dpc.PureDP(0.5)
     for call, rule in (
         (lambda: dpc.ci_test(table, "a", "b", ["c"]), "given, loss, .*alpha"),  # type: ignore[misc]
@@ -108,7 +106,7 @@ def test_a_slip_is_told_with_the_names_of_the_arguments_or_the_nearest_one() -> 
     ):
         with pytest.raises(dpc.errors.ParameterError, match=rule):
             call()
-    assert not ledger.entries()
+    assert not table.ledger.entries()
 
 
 def test_a_type_error_from_inside_is_not_taken_for_a_call_that_does_not_fit() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from tests import factories
 from tests.commands import command
 from tests.refusals import rule_of_command
 
@@ -28,8 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(1)
     a = rng.integers(0, 2, 3000)
     b = np.where(rng.random(3000) < 0.85, a, 1 - a)
-    rows = "\n".join(f"{x},{y},{z}" for x, y, z in zip(a, b, a[::-1], strict=True))
-    (place / "d.csv").write_text(f"a,b,c\n{rows}")
+    lines = "\n".join(f"{x},{y},{z}" for x, y, z in zip(a, b, a[::-1], strict=True))
+    (place / "d.csv").write_text(f"a,b,c\n{lines}")
     (place / "s.toml").write_text("".join(f"[{name}]\nlevels = [0, 1]\n" for name in "abc"))
     dpc.Ledger.create(place / "l", budget=dpc.ApproxDP(5, 1e-6)).close()
     code, text = run("discover", place / "d.csv", "--schema", place / "s.toml", "--ledger", place / "l", "--epsilon",
@@ -38,9 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "k.toml").write_text('tiers = [["a"], ["b", "c"]]\nforbidden = [["b", "c"]]\n')
     z, u, e = np.random.default_rng(3).normal(size=(3, 20_000))
     x = z + u + e
-    table = dpc.Table({"y": 0.5 * x + u, "x": x, "z": z}, dpc.Schema({name: dpc.Bounded(-12, 12) for name in "yxz"}),
-                      dpc.Ledger.in_memory(dpc.ApproxDP(4, 1e-6)))  # fmt: skip
-    (place / "m.json").write_text(dpc.moments(table, ["y", "x", "z"], loss=dpc.ApproxDP(4, 1e-6)).to_json())
+    loss, rows = dpc.ApproxDP(4, 1e-6), {"y": 0.5 * x + u, "x": x, "z": z}
+    table = factories.table(rows, dict.fromkeys("yxz", dpc.Bounded(-12, 12)), loss)
+    (place / "m.json").write_text(dpc.moments(table, ["y", "x", "z"], loss=loss).to_json())
     return place
 
 

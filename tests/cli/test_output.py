@@ -13,6 +13,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.data.toml_text import CONTROL
+from tests import factories
 from tests.commands import command
 from tests.processes import called
 from tests.study.made import question, write
@@ -155,8 +156,7 @@ def test_names_in_data_releases_and_options_move_no_terminal(tmp_path: Path, mon
         printed("check", "d.csv", "--schema", "s.toml", *form)
         printed("check", HOSTILE, "--schema", "s.toml", *form)
     frame = {name: np.tile([0, 1, 1, 0], 200) for name in "xy"}
-    schema = dpc.Schema(dict.fromkeys("xy", dpc.Levels([0, 1])))
-    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    table = factories.table(frame, dict.fromkeys("xy", dpc.Levels([0, 1])), dpc.PureDP(1))
     text = dpc.discover(table, loss=dpc.PureDP(1), method="table").release.to_json()
     Path("r.json").write_text(text.replace('"x"', json.dumps(HOSTILE)), encoding="utf-8")
     for form in ((), ("--json",)):

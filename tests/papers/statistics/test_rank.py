@@ -128,10 +128,8 @@ def test_nan_counts_as_one_largest_value_and_infinities_keep_their_place():
 @pytest.mark.parametrize("name", ["rho", "N", "tau", "K"])
 def test_few_records_and_columns_of_other_shapes_are_refused(name):
     score, claim = SCORES[name]
-    for x, y in (
-        (np.zeros(0), np.zeros(0)), (np.zeros(1), np.zeros(1)), *((np.zeros(4), y) for y in (np.zeros(3), 0.0)),
-    ):  # fmt: skip
+    for x, y in ((0, 0), (1, 1), (4, 3), (4, ())):
         with pytest.raises(ParameterError):
-            score(x, y)
+            score(np.zeros(x), np.zeros(y))
     with pytest.raises(ParameterError):
         claim(1)
