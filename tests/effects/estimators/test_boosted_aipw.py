@@ -12,10 +12,11 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.effects.estimators import boosted_aipw
+from dpcausal.effects.nuisance.features import Axis, Feature, quantile_bins
 from dpcausal.effects.nuisance.fit import Fit
 from dpcausal.effects.nuisance.fit_check import Checked, Sums, checked, saturated
 from dpcausal.effects.nuisance.mean_score import Tails
-from dpcausal.effects.nuisance.models import Feature, Models, Table, quantile_bins, within_blocks
+from dpcausal.effects.nuisance.models import Models, Table, within_blocks
 from dpcausal.effects.nuisance.pair_functions import functions_of_kinds
 from dpcausal.effects.nuisance.residual_sums import density
 from dpcausal.effects.result import FitCheck
@@ -141,10 +142,12 @@ def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
         assert result.interval is None and result.interval_reason and result.fit_check.tail > 4
 
 
-def test_where_the_tail_is_farther_than_residuals_reach_there_is_no_interval_though_noise_hides_what_is_left() -> None:
+def test_where_the_tail_is_farther_than_residuals_reach_there_is_seldom_an_interval_and_none_that_misses() -> None:
+    """Though noise hides what is left."""
     for n in (12_000, 10_000):
         results = [ask(drawn(n, "tail", seed), dpc.ApproxDP(1, 1e-6), seed) for seed in range(30)]
-        assert sum(one.interval is not None for one in results) <= 2
+        shown = [one.interval for one in results if one.interval is not None]
+        assert len(shown) <= 3 and all(low < EFFECT < high for low, high in shown)
     hidden = [one for one in results if one.fit_check.tail < 2.4]
     assert len(hidden) >= 4, "of the fewer rows"
 
@@ -152,8 +155,8 @@ def test_where_the_tail_is_farther_than_residuals_reach_there_is_no_interval_tho
 @pytest.mark.parametrize("learnt, none", [([0.3, 0.3, 0.2], False), ([0.5, 0.5], True), ([-0.6, -0.6], True)])
 def test_an_outermost_bin_is_saturated_where_its_steps_add_up_to_what_residuals_are_cut_at(learnt, none) -> None:
     one, spread = feature([1 / 16] * 16), 2.0
-    steps = [np.where(np.arange(256) >= 240, 2.2 * spread * step, 0.0) for step in learnt]
-    tables = tuple(Table((0,), (16,), np.zeros(256), step, np.zeros(2)) for step in steps)
+    steps = [np.where(np.arange(64) >= 60, 2.2 * spread * step, 0.0) for step in learnt]
+    tables = tuple(Table((0,), (16,), np.zeros(64), step, np.zeros(2)) for step in steps)
     models = Models(np.zeros(3), np.zeros(2), 0.0, spread, 0.0, 1.0, (one,), tables=tables)
     assert saturated(models) is none
 
@@ -251,12 +254,12 @@ def with_overlap(steep: float, seed: int) -> Any:
 
 
 def test_where_effects_differ_weak_overlap_has_no_intervals_that_miss_and_good_overlap_has_intervals() -> None:
-    weak, good = ([with_overlap(steep, seed) for seed in range(60)] for steep in (1.5, 0.6))
+    weak, good = ([with_overlap(steep, seed) for seed in range(runs)] for steep, runs in ((1.5, 60), (0.6, 100)))
     assert np.mean([one.estimate for one in weak]) < 0.8 and np.mean([one.share_supported for one in weak]) < 0.9
     missed = [[not one.interval[0] < 1 < one.interval[1] for one in results if one.interval is not None]
               for results in (weak, good)]  # fmt: skip
     assert sum(missed[0]) <= 1, "noise can hide weak overlap in one of 60"
-    assert len(missed[1]) >= 24 and sum(missed[1]) <= 3
+    assert len(missed[1]) >= 40 and sum(missed[1]) <= 5
 
 
 def test_the_error_of_limits_grows_with_their_share_and_with_how_effects_differ() -> None:
@@ -266,13 +269,13 @@ def test_the_error_of_limits_grows_with_their_share_and_with_how_effects_differ(
     assert of(0.3, 1.0) == 0 and of(0.3, 0.7) == of(-0.3, 0.7) == pytest.approx(2 * of(0.3, 0.85))
     assert of(0.3, 0.8) == pytest.approx(3 * of(0.1, 0.8)) and of(0.0, 0.8, 0.3) >= of(0.3, 0.8)
     assert of(0.0, 0.96, 0.3) == 0 and of(0.3, 0.8) > of(0.3, 0.9) > of(0.3, 0.95) > 0
-    assert of(0.0, 0.8) == pytest.approx(24 * 0.2 * 1.5 * 0.01 * 2**0.5)  # noise may hide so much
+    assert of(0.0, 0.8) == pytest.approx(40 * 0.2 * 1.5 * 0.01 * 2**0.5)  # noise may hide so much
 
 
 @pytest.mark.parametrize("bins", [2, 4, 16])
 def test_functions_of_pairs_have_one_sign_in_each_quarter(bins: int) -> None:
     cells = np.arange(64)
-    one = Feature(2, -1.0, 2.0, cells * bins // 64, bins, np.ones(64))
+    one = Feature(2, Axis(), cells * bins // 64, bins, np.ones(64))
     models = Models(np.zeros(3), np.zeros(3), 0.0, 1.0, 0.0, 1.0, (one, one))
     places = [cells.repeat(64), np.tile(cells, 64)]
     for function in functions_of_kinds((one, one), [(0, 1)], "stb"):
@@ -300,7 +303,7 @@ def feature(shares: list[float], bins: int = 16) -> Feature:
     density = np.full(64, 1e-9)
     density[np.linspace(0, 63, len(shares)).astype(int)] = shares
     middles = np.cumsum(density) - density / 2
-    return Feature(2, -1.0, 2.0, np.minimum((middles / density.sum() * bins).astype(int), bins - 1), bins, density)
+    return Feature(2, Axis(), np.minimum((middles / density.sum() * bins).astype(int), bins - 1), bins, density)
 
 
 def test_factors_of_pairs_that_say_the_same_of_few_values_are_used_once() -> None:

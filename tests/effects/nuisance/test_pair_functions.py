@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.nuisance.models import Feature, Models
+from dpcausal.effects.nuisance.features import Axis, Feature
+from dpcausal.effects.nuisance.models import Models
 from dpcausal.effects.nuisance.pair_functions import PairGeometry, functions_of_kinds
 from tests.effects.tables import effect_of, table_of
 
@@ -26,7 +27,7 @@ def models_of(columns: Any) -> Models:
     for place, column in enumerate(columns.T):
         density = np.histogram(column, 64, (-4, 4))[0] + 1e-9
         middles = (np.cumsum(density) - density / 2) / density.sum()
-        features.append(Feature(2 + place, -1.0, 2.0, np.minimum((middles * 16).astype(int), 15), 16, density))
+        features.append(Feature(2 + place, Axis(), np.minimum((middles * 16).astype(int), 15), 16, density))
     return Models(np.zeros(4), np.zeros(4), 0.0, 1.0, 0.0, 1.0, tuple(features))
 
 

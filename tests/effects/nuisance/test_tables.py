@@ -8,8 +8,9 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 import dpcausal as dpc
+from dpcausal.effects.nuisance.features import Axis, Feature
 from dpcausal.effects.nuisance.fit_check import Sums
-from dpcausal.effects.nuisance.models import Feature, Models, Table
+from dpcausal.effects.nuisance.models import Models, Table
 from dpcausal.effects.nuisance.tables import effect_by_bins, joint_shares
 from dpcausal.effects.nuisance.tables import table_of as table_of_sums
 from tests.effects.tables import effect_of, table_of
@@ -66,7 +67,7 @@ def test_confounders_that_are_nearly_equal_cost_no_precision(spread: float) -> N
 
 
 N, BINS = 20_000, 16
-EVEN = Feature(2, -1.0, 2.0, np.arange(64) * BINS // 64, BINS, np.full(64, N / 64))
+EVEN = Feature(2, Axis(), np.arange(64) * BINS // 64, BINS, np.full(64, N / 64))
 
 
 def even_models(**more: Any) -> Models:
@@ -87,9 +88,21 @@ def test_the_error_of_a_table_is_that_of_what_it_adds_to_the_probability(height:
     assert 0.5 < np.mean(stated) / np.mean(errors) < 2
 
 
+@pytest.mark.parametrize(("truth", "shown"), [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0), (-0.5, 0.0), (3.0, 1.0)])
+def test_beyond_the_end_of_its_line_the_outcome_has_the_slope_of_residuals(truth: float, shown: float) -> None:
+    """It is between none and the line's, which is 1."""
+    models, beyond = even_models(ends=((2, -0.8, 0.8, 1.0),)), EVEN.beyond(-0.8, 0.8)
+    sums, noise = np.bincount(EVEN.cells, N / 64 * truth * beyond.sum(axis=0), BINS), np.full(2, 1_000.0)
+    table = table_of_sums(np.stack([0 * sums, sums]), noise, (0.25, 1.0), models, (0,), (BINS,), N, 0.0)
+    assert table.outcome == pytest.approx(shown * beyond.sum(axis=0)) and not table.treatment.any()
+    second = table_of_sums(np.stack([0 * sums, sums]), noise, (0.25, 1.0), replace(models, tables=(table,)), (0,),
+                           (BINS,), N, 0.0)  # fmt: skip
+    assert not second.outcome.any()
+
+
 def test_a_bias_of_errors_that_both_models_share_is_their_mean_square_over_that_of_residuals() -> None:
-    table = Table((0,), (BINS,), np.zeros(64), np.zeros(64), np.zeros(2), error=0.01)
-    replaced = Table((0,), (2 * BINS,), np.zeros(64), np.zeros(64), np.zeros(2), error=0.002)
+    table = Table((0,), (BINS,), np.zeros(64), np.zeros(64), np.ones(2), error=0.01)
+    replaced = Table((0,), (2 * BINS,), np.zeros(64), np.zeros(64), np.ones(2), error=0.002)
     models = even_models(tables=(table,)).with_slope(-0.4, 0.1, 0.2)
     assert models.shift_bias(N) == pytest.approx(0.4 * 0.01 / 0.2)
     assert models.shift_bias(N, []) == 0.0

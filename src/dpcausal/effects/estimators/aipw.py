@@ -214,7 +214,7 @@ class Aipw(SumsOverRows, EffectMethod):
         rho, for_layers = shared(None if run.loss.exact else affordable_zcdp(run.loss), question.cluster is not None)
         shares = self._shares(question, rho)
         enough = LEAST_SIGNAL if rho else 1.0
-        fit = Fit.of(question, shares.pairs, rho, shares.moments, enough, run.budget, with_rare=False)
+        fit = Fit.of(question, lambda _: shares.pairs, rho, shares.moments, enough, run.budget, with_rare=False)
         whole = fit.whole
         rows, lines = fit.rows.with_terms(fit.terms), lines_of(fit.moments, whole.names)
         checked = check_lines(replace(fit, rho=rho and rho.part(shares.check)), lines) if shares.check else None

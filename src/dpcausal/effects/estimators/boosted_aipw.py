@@ -29,10 +29,11 @@ from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
 from dpcausal.effects.moments.adaptive import predicted_signal
 from dpcausal.effects.nuisance.design import FIRST, TREATMENT, Design, Pair, check_noise, checked_design, second_degree
+from dpcausal.effects.nuisance.features import FINE, Feature
 from dpcausal.effects.nuisance.fit import Fit
 from dpcausal.effects.nuisance.fit_check import Checked, Dictionary, Step, saturated, shrunken
 from dpcausal.effects.nuisance.mean_score import EXPECTED_CUT, FIRST_CUT, MeanScore, mean_score
-from dpcausal.effects.nuisance.models import FINE, SIDE, Feature, Models, inverse_weight
+from dpcausal.effects.nuisance.models import SIDE, Models, inverse_weight, with_ends
 from dpcausal.effects.nuisance.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.nuisance.residual_sums import (
     capped_squares,
@@ -64,7 +65,7 @@ MOST_CONFOUNDERS = 20
 FINER, MOVED, MOST_REFINED = 2, 0.5, 3
 """A second pass has so many times the bins, along at most so many features and pairs: those along which the first moved
 the estimate by more than such a share of its predicted error."""
-LEFT_OF_MOVED = 4.5, 7.0
+LEFT_OF_MOVED = 6.0, 9.3
 """So many times the noise of what is learnt, as a share of how far it moved the estimate along features and along
 pairs, is the error of what may be left beside what the check sees: measured."""
 LEFT_OF_COARSE, CLEAR_MOVE = 0.6, 4.0
@@ -73,8 +74,7 @@ leave: measured where both models jump."""
 LEAST_CHANCE = 0.05
 """The mean square of the treatment's residuals is taken for no less."""
 LEAST_PROBABILITIES = 0.01, 0.1
-"""A third of the smaller arm's share, between these, is the least probability of an arm.  Smaller ones are raised to
-it.  With a lower limit more scores are cut, and the bias is as large where effects differ."""
+"""A third of the smaller arm's share, between these, is the least probability of an arm: smaller ones are raised."""
 RARE_ARM, LEAST_SHARE = 0.1, 0.88
 """No interval where an arm has fewer, or fewer records have a probability of treatment inside its limits."""
 CLEAR_TERM, LEAST_SPREAD = 2.0, 0.05
@@ -174,9 +174,11 @@ class BoostedAipw(SumsOverRows, EffectMethod):
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question = run.question
         rho, for_layers = shared(None if run.loss.exact else affordable_zcdp(run.loss), question.cluster is not None)
-        pairs = terms_of(Design.of(question), question.n, rho)
-        share = _shares(len(Design.of(question).names), question.n, rho).moments
-        return _estimate(question, Fit.of(question, pairs, rho, share, LEAST_SIGNAL, run.budget), for_layers)
+        design = Design.of(question)
+        share = _shares(len(design.names), question.n, rho).moments
+        part = rho and rho.part(share)
+        fit = Fit.of(question, lambda n: terms_of(design, n, part), rho, share, LEAST_SIGNAL, run.budget)
+        return _estimate(question, fit, for_layers)
 
 
 def _shares(d: int, n: int, rho: ZCDP | None) -> Shares:
@@ -195,9 +197,9 @@ def _shortfall(d: int, n: int, rho: ZCDP) -> float:
     return max(times, LEAST_SIZE / (n * math.sqrt(2 * rho.rho) * math.sqrt(3 / (d - FIRST))))
 
 
-def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
-    part, least = rho and rho.part(_shares(len(design.names), n, rho).moments), SECOND_DEGREE_SIGNAL
-    return second_degree(design, n, rho, lambda size: part is None or predicted_signal(size, n, part) >= least)
+def terms_of(design: Design, n: int, part: ZCDP | None) -> list[Pair]:
+    least = SECOND_DEGREE_SIGNAL
+    return second_degree(design, n, part, lambda size: part is None or predicted_signal(size, n, part) >= least)
 
 
 def lines(fit: Fit, features: tuple[Feature, ...], by_mean: tuple[int, ...]) -> Models:
@@ -228,14 +230,13 @@ def learnt(fit: Fit) -> Models:
     """Release what is learnt beside the lines: features and pairs one after another, pair functions, a second pass."""
     bins, pairs = _bins_of_first_pass(fit), fit.pairs
     features = fit.features(min(2 * FINER * bins, FINE[0]), HISTOGRAMS, FINE[_size_of_each(fit) > MANY_ROWS])
-    ends = tuple((feature.place, *feature.bulk) for feature in features if feature.bins > 2)
     steps: list[tuple[int, ...]] = [(place,) for place in range(len(features))]
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
     own = _shares_of(fit)
     share = (own.boosting if pairs else own.boosting + own.functions) / len(steps)
     rare = fit.levels_by_mean(features, fit.noise_of(residual_sums_sensitivity(2), share))
-    models = replace(lines(fit, features, rare), ends=ends)
+    models = with_ends(lines(fit, features, rare), fit.design.halves)
     for step in steps:
         models = _boosted(fit, models, step, share, bins)
     products = any(one != other for one, other in fit.terms.pairs)
@@ -361,13 +362,11 @@ def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, missed
 
 def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Effect:
     models = learnt(fit)
-    along = dictionary(fit, models)
-    checked = fit.check(models, along, CHECK)
+    checked = fit.check(models, along := dictionary(fit, models), CHECK)
     share = fit.moments.mean(TREATMENT)
     weight = 1 / float(np.clip(min(share, 1 - share), models.least, 0.5))
     score = mean_score(fit, models, 0.0 if question.event is None else FROM_AN_EVENT * weight, _shares_of(fit).scores)
     moved, (seen, unsure) = models.finest_move(fit.chance), checked.finest
-    finest = shrunken(moved + seen, unsure)
     checked_steps = [features for features, _ in along.steps]
     bias, seen_bias, others = (models.shift_bias(fit.count, steps) for steps in (None, checked_steps, ()))
     of_grids = [models.shift_bias(fit.count, [step]) - others for step in checked_steps if len(step) == 2]
@@ -379,7 +378,8 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     coarse = LEFT_OF_COARSE * sum(max(moves[step] - least, 0.0) for step in pairs)
     own = score.spread**2 / fit.count + score.noise**2 + score.tails.taken**2
     own += score.limited(models.effect_noise) ** 2 + models.left_of_levels(fit.count, fit.chance) ** 2
-    error, tail = math.hypot(math.sqrt(own + checked.variance), left, finest, coarse), _tail_error(fit, checked)
+    tail, finest = _tail_error(fit, checked), shrunken(moved + seen, unsure)
+    error = math.hypot(math.sqrt(own + checked.variance), left, finest, coarse)
     missed_tail = tail > (MOST_TAIL * error if score.inside > MOSTLY else 0.0)
     none = fit.moments.signal_to_noise < LEAST_SIGNAL
     reach, error = normal_reach(question.coverage), math.hypot(error, tail)

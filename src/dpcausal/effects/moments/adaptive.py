@@ -254,6 +254,8 @@ class Shape:
 
     middle: Reals
     spread: Reals
+    count: float = math.inf
+    """How many rows count, as the release says that the shape is of."""
 
 
 @dataclass(frozen=True)
@@ -356,4 +358,4 @@ def _refined(previous: Moments, n: int) -> Shape:
     least = previous.noise.deviation * math.sqrt(2 * d) / count / 2
     eigenvalues, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) + least)) @ vectors.T
-    return Shape(previous.shape.middle + previous.shape.spread @ mean, previous.shape.spread @ root)
+    return Shape(previous.shape.middle + previous.shape.spread @ mean, previous.shape.spread @ root, count)

@@ -27,16 +27,12 @@ from dpcausal.effects.moments.effect import balance_of
 from dpcausal.effects.moments.redundant import is_constant, redundant_note, without_redundant
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.nuisance.design import FIRST, OUTCOME, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
+from dpcausal.effects.nuisance.features import FINE, WIDE, Axis, Feature, quantile_bins
 from dpcausal.effects.nuisance.fit_check import Checked, Dictionary, Sums, checked
 from dpcausal.effects.nuisance.models import (
-    FINE,
     OF_TREATMENT,
-    WIDE,
-    Feature,
     Models,
     PairFunction,
-    fine_cells,
-    quantile_bins,
 )
 from dpcausal.effects.nuisance.pair_functions import PairGeometry
 from dpcausal.effects.nuisance.residual_sums import (
@@ -58,8 +54,8 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 
-RANGE_IN_DEVIATIONS = 5.0
-"""Fine cells reach so many spreads from a column's mean, inside its bounds."""
+LEAST_SPREAD = 1e-9
+"""A column with a smaller spread, on [−1, 1], has equal cells on its whole range."""
 LEFT_IN_BINS, LEFT_ALONG_PAIRS = 5.0, 0.5
 """Such a share of the variance of the noise when a model was learnt is left in it, over the number of bins, and along
 pairs: measured."""
@@ -90,11 +86,12 @@ class Fit:
 
     @classmethod
     def of(
-        cls, question: EffectQuestion, pairs: Sequence[Pair], rho: ZCDP | None, share: Fraction, enough: float,
-        budget: CallBudget, with_rare: bool = True,
+        cls, question: EffectQuestion, pairs_of: Callable[[int], Sequence[Pair]], rho: ZCDP | None, share: Fraction,
+        enough: float, budget: CallBudget, with_rare: bool = True,
     ) -> Self:  # fmt: skip
-        """Release the moments for a share of ρ; those of terms and redundant columns go if they have not ``enough``
-        signal.  Where not ``with_rare``, so do products with levels that a round or the last release shows as rare."""
+        """Release the moments for a share of ρ, with the terms that ``pairs_of`` the rows that count, as a first round
+        says, can have; those of terms and redundant columns go if they have not ``enough`` signal.  Where not
+        ``with_rare``, so do products with levels that a round or the last release shows as rare."""
         design, n = Design.of(question), question.n
         sources, d, rare, doubt = tuple(dict.fromkeys(design.sources)), len(design.names), dict[int, float](), 0.0
         if rho is None:
@@ -103,7 +100,7 @@ class Fit:
             unit = design.units(held)
             rows = StreamedRows.held(unit, held)
             first = JointMoments.without_noise(design.names, n, design.ranges, unit, held)
-            terms = QuadraticTerms.about(first.scales, pairs, design)
+            terms = QuadraticTerms.about(first.scales, pairs_of(n), design)
             whole = terms.design(design)
             moments = JointMoments.without_noise(whole.names, n, whole.ranges, terms(unit), held)
         else:
@@ -112,6 +109,7 @@ class Fit:
             rare = {} if with_rare else design.rare((1 + shape.middle) / 2)
             noise = noise_of(d, n, tail_radius(d, TAIL), part.part(SHAPING[0]))
             doubt = noise.deviation / math.sqrt(8) / anchor(noise.radius) / n
+            pairs = pairs_of(math.ceil(min(shape.count, n)))
             terms = QuadraticTerms.about(shape, [pair for pair in pairs if not {*rare} & {*pair}], design)
             seen, whole = rows.with_terms(terms), terms.design(design)
             shape = estimate_location_scale(seen, len(whole.names), n, budget, part, SHAPING[1:], terms.shape(shape))
@@ -193,11 +191,11 @@ class Fit:
     def features(self, bins: int, share: Fraction, fine: int = FINE[0]) -> tuple[Feature, ...]:
         """Return the confounders in bins of about equal counts, by noisy histograms in ``fine`` cells."""
         numbers, names, features = self.design.numbers, self.moments.names, dict[int, Feature]()
-        ends, levels = [self._range(place) for place in numbers], self.design.levels if numbers else []
+        axes, levels = [self._axis(place) for place in numbers], self.design.levels if numbers else []
         sizes = [fine] * len(numbers) + [WIDE] * len(numbers) + [1 + len(places) for places in levels]
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            cells = [fine_cells(unit[:, place], *end, fine) for place, end in zip(numbers, ends, strict=True)]
+            cells = [axis.cells(unit[:, place], fine) for place, axis in zip(numbers, axes, strict=True)]
             cells += [one * WIDE // fine for one in cells]
             cells += [(unit[:, places] > 0) @ np.arange(1, len(places) + 1) for places in levels]
             return histograms(np.stack(cells).T, sizes, rows.masses(GRID))
@@ -209,9 +207,9 @@ class Fit:
             released, noise = self.release(self.rows.over(kernel), claim, label, share)
             noisy = np.split(released, np.cumsum(sizes[:-1]))
             wide = noisy[len(numbers) : 2 * len(numbers)]
-            for place, counts, wider, (low, width) in zip(numbers, noisy, wide, ends, strict=False):
+            for place, counts, wider, axis in zip(numbers, noisy, wide, axes, strict=False):
                 full = density(counts, wider, noise, self.count)
-                features[place] = Feature(place, low, width, quantile_bins(full, bins), bins, full)
+                features[place] = Feature(place, axis, quantile_bins(full, bins), bins, full)
             for places, counts in zip(levels, noisy[2 * len(numbers) :], strict=True):
                 means |= {place: float(one) / self.count for place, one in zip(places, counts[1:], strict=False)}
             least = max(least, noise / self.count)
@@ -219,7 +217,7 @@ class Fit:
         for place in range(FIRST, len(self.design.names)):
             mean = float(np.clip(means.get(place, 0.0), least, 1 - least))
             full = self.count * np.where(halves, mean, 1 - mean) * 2 / fine
-            features.setdefault(place, Feature(place, -1.0, 2.0, halves, 2, full))
+            features.setdefault(place, Feature(place, Axis(), halves, 2, full))
         return tuple(features[place] for place in range(FIRST, len(self.design.names)))
 
     def noise_of(self, claim: Sensitivity, share: Fraction) -> float:
@@ -243,14 +241,13 @@ class Fit:
         products = zip(self.terms.names, self.terms.pairs, strict=True)
         return names | {own for own, pair in products if names & {self.design.names[place] for place in pair}}
 
-    def _range(self, place: int) -> tuple[float, float]:
+    def _axis(self, place: int) -> Axis:
         name, middle, half = self.design.names[place], self.design.middles[place], self.design.halves[place]
         if name not in self.moments.names:
-            return -1.0, 2.0
-        reach = RANGE_IN_DEVIATIONS * math.sqrt(self.moments.residual(name, [])) / half
+            return Axis()
+        spread = math.sqrt(self.moments.residual(name, [])) / half
         centre = (self.moments.mean(self.moments.names.index(name)) - middle) / half
-        low, high = (float(np.clip(end, -1.0, 1.0)) for end in (centre - reach, centre + reach))
-        return (low, high - low) if high - low > 1e-9 else (-1.0, 2.0)
+        return Axis.within(float(np.clip(centre, -1.0, 1.0)), spread) if spread > LEAST_SPREAD else Axis()
 
     def sums_along(self, models: Models, functions: Sequence[PairFunction]) -> Integers:
         columns = self.columns_of(models)

@@ -48,7 +48,10 @@ def saturated(models: Models) -> bool:
     added = np.zeros((len(models.features), 2))
     for table in models.tables:
         if len(table.features) == 1 and models.features[table.features[0]].bins > 2:
-            added[table.features[0]] += table.outcome[[0, -1]]
+            feature = models.features[table.features[0]]
+            bins = feature.wider(table.sides[0])
+            inside = [feature.density * (bins == place) for place in (bins[0], bins[-1])]
+            added[table.features[0]] += [np.average(table.outcome, weights=weights) for weights in inside]
     return bool(np.abs(added).max() > SATURATED * models.scales[1])
 
 

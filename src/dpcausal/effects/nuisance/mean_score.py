@@ -42,7 +42,7 @@ from the second on.  No power is less.  Where noise hides it, such a share of th
 OF_LIGHT, MARGIN = (0.2, 1.2), 1.1
 """Scores beyond a cut in a light tail are farther by one over the power less one, within these, with such a margin."""
 TINY = 1e-12
-OF_LIMITED = 24.0
+OF_LIMITED = 40.0
 """So many times the share of records with a limited probability of treatment, times the difference of the effect by
 the score and the slope, is the error that limits cause: measured."""
 

@@ -12,114 +12,16 @@ from typing import Self
 import numpy as np
 
 from dpcausal.arrays import Integers, Reals
+from dpcausal.effects.nuisance.features import Feature
 
-FINE, WIDE = (256, 2048), 32
-"""Equal cells of a column, of which its bins are made: with few rows for the noise, and with many; wider ones, whose
-counts say how many records are in many fine ones together."""
 OF_TREATMENT, OF_OUTCOME = 0.8, 2.2
 """Residuals of treatment are at most so large; those of the outcome are cut at so many of their spreads."""
 MOST_FROM_MEAN = 6.0
 """The outcome's model lies within so many spreads of the outcome from its mean."""
-THRESHOLD = 1.5
-"""Of residual sums, in deviations: what is smaller is taken for noise."""
-FAR, NEAR, BEYOND = 1 / 64, 1 / 8, 0.5
-MANY = 4
-"""A table has slopes inside bins if so many are not empty."""
+THRESHOLD = 2.0
+"""Of residual sums, in deviations: what is smaller is taken for noise.  With 1.5 errors are a tenth larger."""
 SIDE = 8
 """Bins a side of a grid of two columns."""
-LEAST_OWN = 0.5
-"""A factor of pair functions is not used where others of its column leave less of its mean square."""
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One column that is adjusted for, in bins of about equal counts. ``low`` and ``width`` say where its fine cells
-    lie on the column's range [−1, 1]; ``cells`` is the bin of each."""
-
-    place: int
-    low: float
-    width: float
-    cells: Integers
-    bins: int
-    density: Reals
-    """Of the fine cells, as counts."""
-
-    @property
-    def counts(self) -> Reals:
-        return np.bincount(self.cells, self.density, self.bins).astype(np.float64)
-
-    @property
-    def bulk(self) -> tuple[float, float]:
-        """Where lines end: beyond ``FAR`` of the counts, by so many times as far as those are from ``NEAR``."""
-        places = (np.cumsum(self.density) - self.density / 2) / self.density.sum()
-        far, near = (np.interp([share, 1 - share], places, np.arange(len(places)) + 0.5) for share in (FAR, NEAR))
-        low, high = self.low + (far + BEYOND * (far - near)) / len(places) * self.width
-        return float(low), float(high)
-
-    @property
-    def values(self) -> float:
-        """How many values there are about as often as others, as far as fine cells show: 2 of levels."""
-        return 2.0 if self.bins <= 2 else float(self.density.sum() ** 2 / (self.density**2).sum())
-
-    def fine(self, unit: Reals) -> Integers:
-        return fine_cells(unit[:, self.place], self.low, self.width, len(self.cells))
-
-    def wider(self, bins: int) -> Integers:
-        """Return the bin of each fine cell, of ``bins`` that are as many times as wide."""
-        return self.cells * bins // self.bins
-
-    @cached_property
-    def factors(self) -> dict[str, Reals]:
-        """The factors of functions of pairs, by fine cells."""
-        codes, bins = self.cells, self.bins
-        above = np.where(codes >= bins // 2, 1.0, -1.0)
-        middle = np.where((codes >= bins // 4) & (codes < bins - bins // 4), 1.0, -1.0)
-        ranks = np.clip(2 * (2 * (codes + 0.5) / bins - 1), -1.0, 1.0)
-        return {"s": above, "t": middle, "b": above * middle, "r": ranks}
-
-    def own_kinds(self, kinds: str) -> str:
-        """Return the kinds of factors without those that are nearly a mix of earlier ones, as of a number with few
-        values."""
-        own, root = "", np.sqrt(self.density)
-        basis = root[:, None]
-        for kind in kinds if self.bins > 2 else "s"[: len(kinds)]:
-            factor = root * self.factors[kind]
-            left = factor - basis @ np.linalg.lstsq(basis, factor)[0]
-            if not own or left @ left >= LEAST_OWN * (factor @ factor):
-                own, basis = own + kind, np.column_stack([basis, factor])
-        return own
-
-    def counts_of(self, bins: int) -> Reals:
-        return np.asarray(self.counts.reshape(bins, -1).sum(axis=1))
-
-    def sloped(self, values: Reals) -> Reals:
-        """Return the values of fine cells, from those of the bins: with a slope inside a bin towards both neighbours,
-        the smaller one where both rise or both fall, else none."""
-        cells, size = self.cells * len(values) // self.bins, len(values)
-        counts = np.bincount(cells, self.density, size)
-        full = np.flatnonzero(counts)
-        if len(full) < MANY:
-            return values[cells]
-        places = np.bincount(cells, self.density * np.arange(len(cells)), size)[full] / counts[full]
-        rises = np.diff(values[full]) / np.diff(places)
-        left, right = np.append(0.0, rises), np.append(rises, 0.0)
-        slopes, centres = np.zeros(size), np.zeros(size)
-        least = np.minimum(2 * np.minimum(np.abs(left), np.abs(right)), np.abs(left + right) / 2)
-        slopes[full] = np.where(left * right > 0, np.sign(left) * least, 0.0)
-        centres[full] = places
-        return values[cells] + slopes[cells] * (np.arange(len(cells)) - centres[cells])
-
-
-def fine_cells(column: Reals, low: float, width: float, number: int) -> Integers:
-    places = (column - low) / width
-    places *= number
-    return np.clip(places, 0, number - 1, out=places).astype(np.int64)
-
-
-def quantile_bins(counts: Reals, bins: int) -> Integers:
-    """Return the bin of each fine cell, of bins with about equal counts."""
-    middle = (np.cumsum(counts) - counts / 2) / counts.sum()
-    return np.asarray(np.minimum((middle * bins).astype(np.int64), bins - 1))
 
 
 def within_blocks(grid: Reals, sides: Sequence[int], blocks: Sequence[int]) -> Reals:
@@ -182,8 +84,9 @@ class Models:
     whole_spread: float
     """Mean and spread of the outcome."""
     features: tuple[Feature, ...]
-    ends: tuple[tuple[int, float, float], ...] = ()
-    """Places of numbers, and where the lines end: a long tail beyond is taken for its end."""
+    ends: tuple[tuple[int, float, float, float], ...] = ()
+    """Places of numbers, where the lines end on [−1, 1], and the slope of the outcome's line there.  A long tail beyond
+    is taken for its end, where ``Table`` shows no slope."""
     least: float = 0.1
     """Probabilities of treatment lie so far from 0 and 1 in the end; a third of it while they are learnt."""
     tables: tuple[Table, ...] = ()
@@ -312,7 +215,7 @@ class Models:
     def bulk(self, unit: Reals) -> Reals:
         """Return the rows with numbers cut where the lines end."""
         cut = unit.copy("K") if self.ends else unit
-        for place, low, high in self.ends:
+        for place, low, high, _ in self.ends:
             cut[:, place] = np.clip(unit[:, place], low, high)
         return cut
 
@@ -366,7 +269,7 @@ class Models:
 
         The outcome's model has ``shift`` times the probability, so both models are off by the same error.
         """
-        last = {table.features: table.error for table in self.tables}
+        last = {table.features: table.error for table in self.tables if table.noise.any()}
         errors = [error for features, error in last.items() if steps is None or features in steps]
         of_functions = np.count_nonzero(self.weights[0]) * (self.pairs_noise[0] / count) ** 2
         return self.shift * (sum(errors) + float(of_functions)) / self.chance
@@ -376,6 +279,13 @@ class Models:
         e, left, varies = self.left_over(raw, cells)
         inside = (e > self.least) & (e < 1 - self.least)
         return varies + left * inverse_weight(raw[:, 1], e), inside.astype(np.float64)
+
+
+def with_ends(models: Models, halves: Reals) -> Models:
+    """Return models whose lines end where the bulk of each number does, ``halves`` the half widths of the columns."""
+    ends = tuple((one.place, *one.bulk, float(models.outcome[one.place - 2] * halves[one.place]))
+                 for one in models.features if one.bins > 2)  # fmt: skip
+    return replace(models, ends=ends)
 
 
 def inverse_weight(a: Reals, e: Reals) -> Reals:

@@ -13,7 +13,8 @@ from typing import Self
 import numpy as np
 
 from dpcausal.arrays import Integers, Reals
-from dpcausal.effects.nuisance.models import OF_TREATMENT, THRESHOLD, Feature, Models, PairFunction, Table
+from dpcausal.effects.nuisance.features import Feature
+from dpcausal.effects.nuisance.models import OF_TREATMENT, THRESHOLD, Models, PairFunction, Table
 from dpcausal.privacy.noise import generator_from_seed
 
 FROM_A_FUNCTION = 0.3

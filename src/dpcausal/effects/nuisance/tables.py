@@ -7,14 +7,16 @@ from functools import reduce
 import numpy as np
 
 from dpcausal.arrays import Reals
-from dpcausal.effects.nuisance.models import THRESHOLD, Feature, Models, Table
+from dpcausal.effects.nuisance.features import Feature
+from dpcausal.effects.nuisance.models import THRESHOLD, Models, Table
 from dpcausal.effects.nuisance.residual_sums import smoothed, smoothed_grid
 from dpcausal.privacy.noise import generator_from_seed
 
 LARGEST_STEP = 0.6, 4.0
 """The most that one table changes the probability, and the outcome's model, in residual standard deviations."""
-RISE, FINER = 0.25, 0.7
-"""What is added to the threshold at each finer level of bins, and beyond the coarsest details of a grid."""
+RISE, OF_GRIDS, FINER = 0.25, 1.5, 0.7
+"""What is added to the threshold at each finer level of bins; that of grids, and what is added beyond the coarsest
+details of one."""
 LEAST_FULL = 0.3
 """A bin counts as holding at least such a share of what it would hold if all were alike."""
 CORRELATED, MOST_CORRELATED = 0.6, 0.999
@@ -51,6 +53,10 @@ def table_of(
     The mean square of the error that noise leaves in the probability is that of refits: the table's sums with new
     noise.
     """
+    tails: Reals | float = 0.0
+    if len(bins) == 1 and all(table.features != features for table in models.tables):
+        tails, seen = tail_slopes(sums[1], models, features[0])
+        sums = np.stack([sums[0], sums[1] - seen])
     margins = [models.features[feature].counts_of(size) for feature, size in zip(features, bins, strict=True)]
     shares = joint_shares(margins, correlation)
     counts = reduce(np.multiply.outer, [one / count for one in margins]).ravel() if shares is None else shares
@@ -67,7 +73,7 @@ def table_of(
         elif len(bins) == 1:
             shrunken = smoothed(noisy, whole, THRESHOLD, RISE)
         else:
-            shrunken = smoothed_grid(noisy.reshape(bins), whole, THRESHOLD, FINER).ravel()
+            shrunken = smoothed_grid(noisy.reshape(bins), whole, OF_GRIDS, FINER).ravel()
         most = (LARGEST_STEP[0], LARGEST_STEP[1] * models.spread)[model]
         return np.clip(shrunken / counts, -most, most)
 
@@ -77,7 +83,24 @@ def table_of(
     error = float(np.average(np.square(refits).mean(axis=0), weights=counts)) if deviations[0] else 0.0
     if len(bins) == 1:
         on_e, on_m = (models.features[features[0]].sloped(one) for one in (on_e, on_m))
-    return Table(features, bins, on_e, on_m, np.asarray(deviations) * math.sqrt(cells), shares, error)
+    return Table(features, bins, on_e, on_m + tails, np.asarray(deviations) * math.sqrt(cells), shares, error)
+
+
+def tail_slopes(sums: Reals, models: Models, place: int) -> tuple[Reals, Reals]:
+    """Return what the outcome's model adds in fine cells beyond the ends of its line, and that part of sums by bins.
+
+    The slope is that which the sums show, between none and that of the line.
+    """
+    feature, bins = models.features[place], len(sums)
+    ends = {column: own for column, *own in models.ends}
+    added = np.zeros(len(feature.cells))
+    if feature.place in ends:
+        low, high, slope = ends[feature.place]
+        for beyond in feature.beyond(low, high):
+            along = np.bincount(feature.wider(bins), feature.density * beyond, bins)
+            if squares := float(along @ along):
+                added += beyond * min(max(float(along @ sums) / squares, min(slope, 0.0)), max(slope, 0.0))
+    return added, np.bincount(feature.wider(bins), feature.density * added, bins).astype(np.float64)
 
 
 def effect_by_bins(sums: Reals, deviation: float, spread: float, feature: Feature, count: float) -> Reals:
