@@ -317,41 +317,42 @@ def test_the_help_of_a_task_shows_the_options_of_that_task_alone() -> None:
     assert "--correlation" in shown["ci-test"] and "--treated" not in shown["ci-test"]
 
 
+AT_SITES: Any = {"treatment": "a", "outcome": "y", "adjust": ["site"]}
+
+
+def at_sites(sites: int, n: int, share: float = 0.5, missing: float = 0.0, spread: float = 0.15) -> Any:
+    """Return the schema and a draw of so many rows, of a share treated at each site, some without an outcome."""
+
+    def draw(rng: np.random.Generator) -> dict[str, Any]:
+        site, a = rng.integers(0, sites, n), (rng.random(n) < share).astype(int)
+        y = np.clip(5 + 0.5 * a + 0.3 * site + 10 * spread * rng.normal(size=n), 0, 10)
+        return {"a": a, "site": site, "y": np.where(rng.random(n) < missing, np.nan, y)}
+
+    return dpc.Schema({"a": dpc.Levels([0, 1]), "site": dpc.Levels(range(sites)), "y": dpc.Bounded(0, 10)}), draw
+
+
 @pytest.mark.parametrize(
     ("said", "groups"),
     [({"share": 0.03}, None), ({"missing": 0.6}, None), ({"share": 0.1}, "site"), ({"spread": 0.1}, None)],
 )
 def test_a_plan_of_an_effect_predicts_what_the_run_gives(said: dict[str, float], groups: str | None) -> None:
-    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "site": dpc.Levels(range(3)), "y": dpc.Bounded(0, 10)})
-    asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["site"], "groups": groups}
-
-    def draw(coins: np.random.Generator, n: int = 10_000) -> dict[str, Any]:
-        site, a = coins.integers(0, 3, n), (coins.random(n) < said.get("share", 0.5)).astype(int)
-        y = np.clip(5 + 0.5 * a + 0.3 * site + 10 * said.get("spread", 0.15) * coins.normal(size=n), 0, 10)
-        return {"a": a, "site": site, "y": np.where(coins.random(n) < said.get("missing", 0), np.nan, y)}
-
+    schema, draw = at_sites(3, 10_000, **said)
+    asked = AT_SITES | {"groups": groups}
     plan = dpc.plan("effect", schema=schema, n=10_000, loss=PURE, **asked, **{"share": 0.5} | said)
     assert 0.7 < np.median(half_widths(draw, schema, PURE, range(7), **asked)) / plan.accuracy < 1.4
 
 
 @pytest.mark.parametrize(
-    ("treated", "missing", "groups", "spread"),
-    [(0.5, 0.0, None, 2.0), (0.02, 0.0, None, 2.0), (0.01, 0.0, None, 2.0), (0.98, 0.0, None, 3.0),
-     (0.5, 0.6, None, 2.0), (0.5, 0.0, "site", 2.0), (0.05, 0.0, "site", 2.0)],
+    ("rows", "groups"),
+    [({}, None), ({"share": 0.02}, None), ({"share": 0.01}, None), ({"share": 0.98, "spread": 0.3}, None),
+     ({"missing": 0.6}, None), ({}, "site"), ({"share": 0.05}, "site")],
 )  # fmt: skip
 def test_no_interval_is_twice_as_wide_as_planned_where_the_share_of_treated_is_not_stated(
-    treated: float, missing: float, groups: str | None, spread: float
+    rows: dict[str, float], groups: str | None
 ) -> None:
-    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "site": dpc.Levels(list("nswe")), "y": dpc.Bounded(0, 10)})
-    asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["site"]}
-
-    def draw(rng: np.random.Generator, n: int = 20_000) -> dict[str, Any]:
-        site, a = rng.integers(0, 4, n), (rng.random(n) < treated).astype(int)
-        y = np.clip(5 + 0.5 * a + 0.3 * site + spread * rng.normal(size=n), 0, 10)
-        return {"a": a, "site": np.array(list("nswe"))[site], "y": np.where(rng.random(n) < missing, np.nan, y)}
-
-    halves = half_widths(draw, schema, PURE, range(5), np.mean, groups=groups, **asked)
-    plan = dpc.plan("effect", schema=schema, n=20_000, loss=PURE, **asked)
+    schema, draw = at_sites(4, 20_000, **{"spread": 0.2} | rows)
+    halves = half_widths(draw, schema, PURE, range(5), np.mean, groups=groups, **AT_SITES)
+    plan = dpc.plan("effect", schema=schema, n=20_000, loss=PURE, **AT_SITES)
     assert np.median(halves) < 2 * plan.accuracy and plan.usual is not None
     assert f"±{plan.accuracy:.2g}" in plan.summary() and f"±{plan.usual:.2g}" in plan.summary()
 

@@ -34,9 +34,9 @@ levels = ["no", "yes"]
 levels = ["no", "yes"]
 """
 LINKED = question("linked", "ci_test", x="smoker", y="sick", given=["age"], epsilon=0.5)
-MORE = question("size", "effect", treatment="smoker", outcome="sick", adjust=["age"], where="age >= 30", epsilon=0.5)
-MORE += question("graph", "discover", epsilon=0.5, method='{ name = "table", max_order = 1 }',
-                 knowledge='{ tiers = [["age"], ["smoker"], ["sick"]] }')  # fmt: skip
+SIZE = question("size", "effect", treatment="smoker", outcome="sick", adjust=["age"], where="age >= 30", epsilon=0.5)
+MORE = SIZE + question("graph", "discover", epsilon=0.5, method='{ name = "table", max_order = 1 }',
+                       knowledge='{ tiers = [["age"], ["smoker"], ["sick"]] }')  # fmt: skip
 N = 900
 
 
@@ -152,7 +152,7 @@ def test_a_task_without_a_plan_names_no_command(study: Path, monkeypatch: pytest
 
 
 def test_an_effect_on_the_other_level_is_planned_at_one_less_the_rate(study: Path) -> None:
-    one = MORE.partition('[[question]]\nname = "graph"')[0].replace('["age"]', "[]")
+    one = SIZE.replace('["age"]', "[]")
     added = ("assumed = { share = 0.5, rate = 0.1 }\n", 'event = "no"\nassumed = { share = 0.5, rate = 0.9 }\n',
              'event = "no"\n')  # fmt: skip
     written("".join(one.replace('"size"', f'"size {k}"') + more for k, more in enumerate(added)))
@@ -309,7 +309,7 @@ def test_the_schema_for_editors_is_that_of_the_file() -> None:
 
 
 def test_clusters_are_planned_for_and_named_in_the_answer_and_its_entry(study: Path) -> None:
-    cluster = MORE.partition("[[question]]\nname = \"graph\"")[0].replace('where = "age >= 30"', 'cluster = "village"')
+    cluster = SIZE.replace('where = "age >= 30"', 'cluster = "village"')
     head = HEAD.replace('person = "id"', "n = 10000")
     (planned,) = dpc.Study.open(written(cluster.replace('["age"]', "[]"), head)).plan().questions
     assert planned.state == TO_ASK and "40 clusters" in planned.forecast
@@ -332,11 +332,11 @@ def test_a_study_with_weights_and_few_rows_a_person_answers_as_python_does(tmp_p
     columns = {"id": np.arange(6_000) // 3, "w": weight, "age": 40, "smoker": named[smokes.astype(int)], "sick": sick}
     pd.DataFrame(columns).to_csv("study.csv", index=False)
     more = 'person = "id"\nmax_rows_per_person = 2\nweight = { column = "w", largest = 4 }'
-    question = MORE.partition("[[question]]\nname = \"graph\"")[0].replace('where = "age >= 30"\n', "")
+    size = SIZE.replace('where = "age >= 30"\n', "")
     head = HEAD.replace('person = "id"', more)
     for planned in (head, head.replace("[columns.age]", "n = 2000\n[columns.age]", 1)):
-        assert dpc.Study.open(written(question.replace('["age"]', "[]"), planned)).plan().questions[0].state == TO_ASK
-    study = dpc.Study.open(written(question.replace('["age"]', "[]"), head))
+        assert dpc.Study.open(written(size.replace('["age"]', "[]"), planned)).plan().questions[0].state == TO_ASK
+    study = dpc.Study.open(written(size.replace('["age"]', "[]"), head))
     (one,) = study.run(new_ledger=True).questions
     assert abs(one.answer.estimate - 0.3 * 8 / 9) < 5 * one.answer.standard_error < 0.25
     with dpc.Ledger.open("study.ledger", read_only=True) as ledger:
@@ -350,12 +350,12 @@ def test_a_study_of_a_panel_names_its_treated_units_by_a_rule_and_asks_a_placebo
     rows = [f"{unit},{time},{value}" for unit, one in enumerate(np.vstack([made.target, made.donors]))
             for time, value in enumerate(one)]  # fmt: skip
     (tmp_path / "p.csv").write_text("\n".join(["place,time,outcome", *rows]))
-    told = (
+    head = (
         'title = "Places"\ndata = "p.csv"\nledger = "p.ledger"\nbudget = { epsilon = 4.0 }\n[panel]\nunit = "place"\n'
         'time = "time"\noutcome = "outcome"\ntarget = 0\nstart = 10\nbounds = { lower = -1.0, upper = 1.0 }\n'
-        'treated = "place <= 9"\n[[question]]\nname = "early"\ntask = "synthetic_control"\nepsilon = 4.0\nstart = 8\n'
+        'treated = "place <= 9"\n'
     )
-    (tmp_path / "p.toml").write_text(told)
+    (tmp_path / "p.toml").write_text(head + question("early", "synthetic_control", epsilon=4.0, start=8))
     study = dpc.Study.open(tmp_path / "p.toml")
     dpc.Ledger.create(tmp_path / "p.ledger", budget=dpc.PureDP(4), unit="place").close()
     assert study.plan().questions[0].state == TO_ASK
@@ -364,9 +364,8 @@ def test_a_study_of_a_panel_names_its_treated_units_by_a_rule_and_asks_a_placebo
 
 
 def test_only_the_treatment_that_was_randomised_is_called_a_cause(study: Path) -> None:
-    asked = '[[question]]\nname = "{}"\ntask = "effect"\ntreatment = "{}"\noutcome = "age"\nadjust = []\n'
-    asked += "epsilon = 0.5\n"
-    both = asked.format("first", "smoker") + asked.format("second", "sick")
+    both = "".join(question(f"of {one}", "effect", treatment=one, outcome="age", adjust=[], epsilon=0.5)
+                   for one in ("smoker", "sick"))  # fmt: skip
     design = '[design]\ntype = "randomised"\n'
     with pytest.raises(ParameterError):
         dpc.Study.open(written(design + both))

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,22 +40,15 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> dpc.Study:
 
 
 class Tags(HTMLParser):
-    """Check that tags close in order, and collect what is loaded and named."""
+    """Check that tags close in order, and collect them with their attributes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.ids: list[str] = []
-        self.loaded: list[str] = []
-        self.headings: list[int] = []
-        self.images: list[dict[str, Any]] = []
+        self.seen: list[tuple[str, dict[str, Any]]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
-        self.ids += [str(told["id"])] if "id" in told else []
-        self.loaded += [str(told[name]) for name in ("src", "href", "srcset", "action") if name in told]
-        self.headings += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
-        self.images += [told] if tag == "svg" else []
+        self.seen.append((tag, dict(attrs)))
         if tag != "meta":
             self.open.append(tag)
 
@@ -64,14 +58,18 @@ class Tags(HTMLParser):
 
 def test_the_page_is_whole_loads_nothing_and_can_be_read_aloud(study: dpc.Study) -> None:
     path = study.report()
-    page, seen = path.read_text(encoding="utf-8"), Tags()
-    seen.feed(page)
-    assert page.startswith("<!DOCTYPE html>") and seen.open == []
-    assert [one for one in seen.loaded if one[:1] != "#"] == [] and "<script" not in page and "@import" not in page
-    assert len(set(seen.ids)) == len(seen.ids)
-    assert seen.headings[0] == 1 and seen.headings.count(1) == 1
-    assert all(after <= before + 1 for before, after in zip(seen.headings, seen.headings[1:], strict=False))
-    assert len(seen.images) >= 4 and all(one["role"] == "img" and one["aria-label"] for one in seen.images)
+    page, tags = path.read_text(encoding="utf-8"), Tags()
+    tags.feed(page)
+    ids, *loaded = ([told[name] for _, told in tags.seen if name in told]
+                    for name in ("id", "src", "href", "srcset", "action"))  # fmt: skip
+    headings = [int(tag[1]) for tag, _ in tags.seen if re.fullmatch("h[1-6]", tag)]
+    images = [told for tag, told in tags.seen if tag == "svg"]
+    assert page.startswith("<!DOCTYPE html>") and tags.open == []
+    assert {one[:1] for ones in loaded for one in ones} == {"#"} and "<script" not in page and "@import" not in page
+    assert len(set(ids)) == len(ids)
+    assert headings[0] == 1 and headings.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(headings))
+    assert len(images) >= 4 and all(one["role"] == "img" and one["aria-label"] for one in images)
     assert '<html lang="en">' in page and 'name="viewport"' in page
     assert "@media print" in page and page.count("<th ") == page.count('<th scope="col">')
     assert "A &lt;study&gt; &amp; its" in page and "<study>" not in page
