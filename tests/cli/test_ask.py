@@ -88,6 +88,7 @@ WRONG = (
     (("r.json", "discover", "--trial"), "misplaced-option"),
     (("r.json", "ci-test", "--y", "a"), "missing-argument"),
     (("r.json", "discover", "--treatment", "a"), "misplaced-option"), (("none.json", "discover"), "no-file"),
+    (("r.json", "effect"), "adjust-or-trial"), (("none.json", "effect"), "no-file"),  # before what a question lacks
     (("s.toml", "discover"), ""), (("r.json", "discover", "--knowledge", "s.toml"), "knowledge"),
 )  # fmt: skip
 
@@ -95,8 +96,3 @@ WRONG = (
 @pytest.mark.parametrize(("words", "rule"), WRONG)
 def test_what_cannot_be_asked_is_refused_with_the_rule(words: tuple[str, ...], rule: str) -> None:
     assert refusal(*words) == (2, rule)
-
-
-def test_a_release_that_is_not_there_is_told_before_what_a_question_lacks() -> None:
-    assert refusal("r.json", "effect")[1] == "adjust-or-trial"
-    assert refusal("none.json", "effect")[1] not in ("", "adjust-or-trial")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copy
+from unittest import mock
 
 import pytest
 
@@ -63,18 +64,12 @@ def restored() -> int:
 
 
 def unsaved(monkeypatch: pytest.MonkeyPatch) -> int:
-    def full(*_: object) -> None:
-        raise LedgerError("the disk is full")
-
-    monkeypatch.setattr(Ledger, "store", full)
+    monkeypatch.setattr(Ledger, "store", mock.Mock(side_effect=LedgerError("the disk is full")))
     return command(*CALL, "--epsilon", "0.1", "--name", "t").exit_code
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> int:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(dpc.Study, "open", stop)
+    monkeypatch.setattr(dpc.Study, "open", mock.Mock(side_effect=KeyboardInterrupt))
     return command("plan", "s.toml").exit_code
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -69,10 +69,7 @@ def test_an_answer_that_the_ledger_stores_is_said_to_be_there_and_makes_no_file(
 
 
 def test_a_graph_whose_support_is_interrupted_stands_in_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(dpc.Discovery, "with_support", interrupted)
+    monkeypatch.setattr(dpc.Discovery, "with_support", mock.Mock(side_effect=KeyboardInterrupt))
     done = command(*GRAPH, "--redraws", "9")
     (path,) = folder.glob("l.answer-*.json")
     assert done.exit_code != 0 and path.name in done.stderr

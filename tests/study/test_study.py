@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -248,12 +249,8 @@ def test_killed_at_random_moments_no_kept_answer_is_paid_again(study: Path) -> N
 
 
 @pytest.mark.usefixtures("study")
-def test_a_spend_without_an_answer_is_shown_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def die(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("dpcausal.core.run.store", die)
+def test_a_spend_without_an_answer_is_shown_and_the_rest_goes_on() -> None:
+    with mock.patch("dpcausal.core.run.store", side_effect=KeyboardInterrupt):
         assert command("run", "study.toml", "--new-ledger").exit_code != 0
     found = dpc.Study.open("study.toml").run(new_ledger=True)
     assert [one.state for one in found.questions] == [SPENT, ANSWERED, ANSWERED]

@@ -2,6 +2,7 @@
 
 import math
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -65,17 +66,10 @@ def test_both_scores_are_noised_at_the_constants_of_theorems_1_and_3(score: str,
     assert r.p_sign == pytest.approx(two_draws_tail(r.margin, passage.event.scale))
 
 
-def test_the_published_hsic_is_the_trace_over_the_square_of_m_minus_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    residuals = []
-    honest = published._published_scores
-
-    def recorded(rest: Any, score: str) -> Any:
-        residuals.append(rest)
-        return honest(rest, score)
-
-    monkeypatch.setattr(published, "_published_scores", recorded)
-    (passage,), _ = passed(rows(), **PUBLISHED["published hsic"])
-    (rest,) = residuals
+def test_the_published_hsic_is_the_trace_over_the_square_of_m_minus_1() -> None:
+    with mock.patch.object(published, "_published_scores", wraps=published._published_scores) as scored:
+        (passage,), _ = passed(rows(), **PUBLISHED["published hsic"])
+    (rest, _) = scored.call_args.args
 
     def by_matrices(a: Rows, b: Rows, width_a: float, width_b: float) -> float:
         centre = np.eye(30) - 1 / 30
