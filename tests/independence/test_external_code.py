@@ -322,8 +322,8 @@ def test_rows_stay_in_the_process_whatever_joblib_is_set_to(capfd: pytest.Captur
     make_pipeline(KBinsDiscretizer(5, dtype=np.float64), Ridge()),
 ], ids=lambda regressor: type(regressor).__name__)  # fmt: skip
 def test_any_regressor_of_scikit_learn_serves_inside_a_block(regressor: Any, capfd: Any) -> None:
-    data = dpc.simulate.smooth_design(1_800, effect=1.5, seed=2)
-    t = ask(Gcm(regression=regressor, blocks=20), data.columns)
+    data = dpc.simulate.smooth_design(1_260, effect=1.5, seed=2)
+    t = ask(Gcm(regression=regressor, blocks=14), data.columns)
     assert t.decision == "dependent" and t.settings["regression"] == type(regressor).__name__
     assert capfd.readouterr() == ("", "")
 

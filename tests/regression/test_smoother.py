@@ -86,11 +86,11 @@ def test_a_kernel_is_narrowed_where_a_rough_function_is_clearly_there(rate, shar
 
 
 def test_two_hundred_given_columns_take_seconds_in_any_block():
-    # Few features each, and the kernel itself where rows are few.
+    # Few features each, and the kernel itself where rows are few: of 200 columns up to 1,000.
     rng = np.random.default_rng(1)
-    given = Given(rng.standard_normal((1_200, 200)), np.empty((1_200, 0), dtype=np.int64))
-    U = given.numbers[:, :2] + 0.5 * rng.standard_normal((1_200, 2))
-    for rows in (400, 1_200):
+    given = Given(rng.standard_normal((1_001, 200)), np.empty((1_001, 0), dtype=np.int64))
+    U = given.numbers[:, :2] + 0.5 * rng.standard_normal((1_001, 2))
+    for rows in (400, 1_001):
         part = np.arange(rows)
         found = smooth(given.at(part), U[part], generator_from_seed(1)).residuals
         assert found.shape == (rows, 2) and (found.std(axis=0) < 0.9).all()
