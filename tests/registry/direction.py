@@ -336,7 +336,6 @@ MUTANTS = (  # of no claim of ours: the faults that other libraries had
     by_falsifier("a histogram by the bound of one cell", histogram, 1, columns=1, norm=Norm.L1),
 )
 CONTROLS = (
-    by_falsifier("bits of blocks that are dealt first", bits, 1, sizes=(9, 14), norm=Norm.LINF),
     by_falsifier("a clipped mean", lambda rows: np.clip(rows, 0, 1).mean(), of_mean, columns=1, low=-9, high=9),
     by_falsifier("a mean with nulls replaced", lambda rows: float(np.where(rows == 9, 0.5, rows).mean()), of_mean,
                  **NULLS),

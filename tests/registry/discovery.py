@@ -439,14 +439,10 @@ MUTANTS = (
                 schema=MIXED),
 )  # fmt: skip
 CONTROLS = (
-    by_falsifier("the table of counts", counts_of, 2, norm=Norm.L1, **FEW),
-    by_falsifier("several histograms by their bound", quarters_of, histograms_sensitivity(3).bound, **L2, columns=3),
     by_falsifier("several histograms by their bound in l1", quarters_of, histograms_sensitivity(3, Norm.L1).bound,
                  norm=Norm.L1, **FEW),
     by_falsifier("T by its bound", lambda rows: conditional_kendall(*strata(rows)),
                  lambda m: conditional_kendall_sensitivity(m).bound, columns=3),
-    by_falsifier("whitened rows by their bound", whitened, whitened_bound, **L2, **FEW),
-    by_falsifier("third moments by their bound", thirds, thirds_bound, **BINARY),
     by_black_box("the sparse vector's law", first_of(2.0, 4.0)),
     by_grey_box("discovery by whitened pairs", "whitened"),
     by_grey_box("discovery by whitened pairs beside numbers", "whitened", schema=MIXED),

@@ -210,8 +210,6 @@ CONTROLS = (
     by_falsifier("all residual products", lambda rows: products(rows, 0.5), products_bound(0.5), **BOX, norm=Norm.L1),
     by_falsifier("a sum with public residuals", lambda rows: resample_sum(rows, 0.5),
                  lambda m: float(resample_sum_sensitivity(m, 0.5).bound), **BOX),
-    by_falsifier("permuted HSIC by its own bound", permuted, lambda m: float(permuted_root_hsic_sensitivity(m).bound),
-                 **HALVES, evaluations=600),
     by_falsifier("sign products of neighbours", lambda rows: sums(rows).signed, 6 * 2, sizes=(61,),
                  **{**PAIRS, "starts": {"worst": worst_start}}),
     by_falsifier("the spread inside strata", spread, lambda m: spread_sensitivity().bound, **STRATA),

@@ -208,8 +208,6 @@ MUTANTS = (
                  delta=1e-6),
 )  # fmt: skip
 CONTROLS = (
-    by_falsifier("corrected intervals of the IQR", lambda rows: intervals.proposed_distances(reach_of(rows)), 1,
-                 sizes=(16, 33), norm=Norm.LINF, **COLUMN),
     by_black_box(f"{RELEASE} one record from leaving both cells", run_twice(*AT_ONE, threshold(DELTA)), delta=DELTA),
     by_black_box(f"{RELEASE} that does not tell which test was passed", run_twice(*CROSSING, T), delta=1e-6),
 )  # fmt: skip
