@@ -444,7 +444,6 @@ CONTROLS = (
     by_falsifier("T by its bound", lambda rows: conditional_kendall(*strata(rows)),
                  lambda m: conditional_kendall_sensitivity(m).bound, columns=3),
     by_black_box("the sparse vector's law", first_of(2.0, 4.0)),
-    by_grey_box("discovery by whitened pairs", "whitened"),
     by_grey_box("discovery by whitened pairs beside numbers", "whitened", schema=MIXED),
     by_grey_box("discovery by triples", "triples"),
     by_grey_box("discovery by parities", "parities"),
