@@ -50,6 +50,7 @@ audit: $(VENV)/test.done
 	$(BIN)/python -m benchmarks audit_table
 	$(BIN)/python -m benchmarks audit_fuzz
 	AUDIT=full $(BIN)/pytest tests/test_registry.py -k on_its_worst_pair
+	$(BIN)/python -m benchmarks audit_statistics
 
 $(VENV)/pip.done:
 	$(PYTHON) -m venv $(VENV)

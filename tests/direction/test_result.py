@@ -187,6 +187,7 @@ def test_a_tie_of_the_exact_scores_goes_to_the_first() -> None:
     assert r.margin == 0 and r.cause == "x"
 
 
+@pytest.mark.replication
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("mode", ["everyone", "test"])
 def test_the_cause_of_an_easy_pair_is_favoured_far_more_often_than_by_chance(mode: str) -> None:

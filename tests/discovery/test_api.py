@@ -221,6 +221,7 @@ def test_a_required_arrow_stands_without_support() -> None:
     assert "required, not tested" in found.details()
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("name", ["parities", "whitened", "moments"])
 def test_independent_columns_stay_apart_where_many_rows_are_left_out(name: str) -> None:
     """For p-values that take n for the number of kept rows, or a midpoint for what is missing."""

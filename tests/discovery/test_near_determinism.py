@@ -35,6 +35,7 @@ def firm_edges(own: float, seeds: range = range(1), rows: int = ROWS) -> list[bo
     return found
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize(("own", "seeds", "least"), [
     (0.0, 1, 0),
     (0.005, 4, 5),  # edges that no column can replace are sure: none where all edges are doubted alike

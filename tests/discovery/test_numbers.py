@@ -51,6 +51,7 @@ FALSE = frozenset("xy")
 CLAIMS = "column-histograms", "contingency-table", "geometric"
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("loss", [dpc.ApproxDP(2, 1e-6), dpc.PureDP(2)])
 @pytest.mark.parametrize(("draw", "upper"), [(chain, 8.0), (fork, 20.0), (fork_of_two, 8.0), (skewed_chain, 60.0)])
 def test_the_ends_of_what_a_number_links_are_not_joined(
@@ -77,6 +78,7 @@ def of_numbers(shape: str, rng: np.random.Generator, n: int) -> Frame:
     return {"x": z + 0.7 * other, "z": z, "y": 0.7 * third - z}
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("shape", ["chain", "fork", "fork of a uniform"])
 @pytest.mark.parametrize(("method", "loss", "n"), [
     ("table", dpc.PureDP(1), 60_000), ("whitened", dpc.ApproxDP(1, 1e-6), 30_000),
@@ -157,6 +159,7 @@ def beside_a_pair(seed: int, shares: dict[str, float], n: int = N, loss: dpc.App
     return graph_of(frame, WIDE, loss, seed)
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.005, 0.02, 0.15, 0.3])
 def test_independent_numbers_that_are_mostly_alike_are_joined_no_oftener_than_at_the_level(share: float) -> None:
     """Of ten runs at 0.05 seven join a pair with a chance below 1e-7, 14 of all fifty pairs are joined below 1e-6."""

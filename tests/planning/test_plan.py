@@ -155,6 +155,7 @@ def test_a_direction_whose_blocks_all_agree_is_predicted_as_by_the_law_of_the_no
     assert 0.2 < told < 0.9 and abs(found["x causes y"] / 400 - told) < 5 * math.sqrt(told * (1 - told) / 400)
 
 
+@pytest.mark.replication
 def test_the_correlation_that_is_predicted_shows_as_an_edge_about_four_times_in_five() -> None:
     loss, n, runs = dpc.PureDP(1), 800, 40
     r, shown = dpc.plan("discover", n=n, loss=loss, columns=3, levels=2).accuracy, 0
@@ -357,6 +358,7 @@ def test_no_interval_is_twice_as_wide_as_planned_where_the_share_of_treated_is_n
     assert f"±{plan.accuracy:.2g}" in plan.summary() and f"±{plan.usual:.2g}" in plan.summary()
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize(
     ("task", "n", "words"), [("did", 3_000, {}), ("effect", 5_000, {"adjust": 1}), ("effect", 6_000, {"cells": 4})]
 )

@@ -31,6 +31,7 @@ def left_in_common(mean: Callable[[Any], Any], blocks: int = 14) -> float:
     return float(np.mean(found)) * (125 * blocks) ** 0.5
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("shape", SHAPES)
 def test_waves_along_columns_and_jumps_are_learnt_in_a_block(shape: str) -> None:
     # 5.6 standard errors: chance alone 1e-8.  With curves in each column and products alone the first two leave 32 and
@@ -66,6 +67,7 @@ def test_the_spread_of_two_sides_is_that_of_their_whole_matrices() -> None:
     assert spread_of(one, other, n) == pytest.approx(max(*whole, 1.0))
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize(("columns", "mean"), [
     # One weight for all curves leaves -6 standard errors of the first; cuts looked for beside slopes alone -7 of the
     # second.
@@ -109,6 +111,7 @@ def cuts_taken(mean: Callable[[Any], Any], blocks: int = 20) -> float:
     return differ / blocks
 
 
+@pytest.mark.replication
 def test_cuts_are_taken_on_where_there_is_a_border_and_seldom_in_noise() -> None:
     def border(z: Any) -> Any:
         far, beyond = np.hypot(*z.T), z[:, 1] < -1 - 0.3 * z[:, 0]

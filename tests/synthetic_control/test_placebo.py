@@ -91,6 +91,7 @@ def test_a_level_holds_the_coverage_on_average_over_the_noise() -> None:
         assert np.mean(2 * student.cdf(reach) - 1) == pytest.approx(coverage, abs=0.003)
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("factor", [0.4, 1.0, 3.0])
 def test_an_interval_holds_the_share_of_units_that_it_says(factor: float) -> None:
     """Ratios that are Student's on another scale: a reach from noisy counts holds 90 % on average, 200 runs."""

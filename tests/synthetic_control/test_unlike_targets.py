@@ -50,6 +50,7 @@ def test_a_target_like_its_donors_keeps_its_interval(loss: Any) -> None:
     assert sum(one.interval is not None and one.interval[0] <= 0 <= one.interval[1] for one in found) >= 8
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("kind", ["like", "larger", "of another kind", "against", "seasonal", "jagged"])
 def test_matched_intervals_are_no_narrower_than_what_donors_leave_of_the_own_variation_and_hold(kind: str) -> None:
     found, inside = [asked(rows(kind, seed), PURE, seed) for seed in range(10 if kind == "like" else 40)], 0

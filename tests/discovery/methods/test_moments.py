@@ -90,6 +90,7 @@ def random_dag(seed: int, n: int) -> tuple[dict[str, np.ndarray], dpc.Cpdag]:
     return dict(zip(names, values.T, strict=True)), dpc.Cpdag.from_dag(names, arcs)
 
 
+@pytest.mark.replication
 def test_ten_gaussian_columns_are_found_in_wide_bounds_too() -> None:
     found = []
     for seed in range(5):

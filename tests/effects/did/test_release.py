@@ -29,6 +29,7 @@ def found(seed: int, share: float, effect: float) -> Any:
         return dpc.did(table, time="t", outcome="y", cohort="g", loss=LOSS)
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize(("share", "effect"), [(0.01, 6.0), (0.02, 4.0), (0.03, 3.0)])
 def test_cells_of_a_small_cohort_with_a_large_effect_hold_or_are_left_out(share: float, effect: float) -> None:
     missed = cells = 0

@@ -85,6 +85,7 @@ def test_the_interval_covers_and_counts_more_than_sampling() -> None:
     assert 1.02 < np.mean([one.standard_error for one in results]) / np.mean(exact) < 1.25
 
 
+@pytest.mark.replication
 def test_an_error_of_the_centre_is_counted_where_the_scores_of_a_rare_arm_are_cut() -> None:
     # Four errors of 0.05 above 1.05.  Without the centre's error, and cut as near as in arms of one size, it is 1.31.
     results = []
@@ -367,6 +368,7 @@ def checked(
     return ask(columns, loss, method, seed, schema, **({"adjust": ["x", "w", "g"]} | more))
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("curve", CURVES)
 def test_where_both_models_miss_a_curve_there_is_no_interval(curve: str) -> None:
     for seed in range(6, 11):
@@ -378,6 +380,7 @@ def test_where_both_models_miss_a_curve_there_is_no_interval(curve: str) -> None
         assert abs(result.estimate - 0.4) < 0.7 * abs(lines.estimate - 0.4)
 
 
+@pytest.mark.replication
 def test_the_check_shows_most_of_a_product_that_is_no_column_of_the_lines() -> None:
     shown, left = [], []
     for seed in range(60):

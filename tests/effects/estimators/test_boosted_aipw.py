@@ -142,6 +142,7 @@ def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
         assert result.interval is None and result.interval_reason and result.fit_check.tail > 4
 
 
+@pytest.mark.replication
 def test_where_the_tail_is_farther_than_residuals_reach_there_is_seldom_an_interval_and_none_that_misses() -> None:
     """Though noise hides what is left."""
     for n in (12_000, 10_000):
@@ -253,6 +254,7 @@ def with_overlap(steep: float, seed: int) -> Any:
     return effect_of(table, dpc.ApproxDP(1, 1e-6), "boosted-aipw", seed, adjust=["w", "g"])
 
 
+@pytest.mark.replication
 def test_where_effects_differ_weak_overlap_has_no_intervals_that_miss_and_good_overlap_has_intervals() -> None:
     weak, good = ([with_overlap(steep, seed) for seed in range(runs)] for steep, runs in ((1.5, 60), (0.6, 100)))
     assert np.mean([one.estimate for one in weak]) < 0.8 and np.mean([one.share_supported for one in weak]) < 0.9

@@ -41,6 +41,7 @@ def by_two_that_are_nearly_equal(seed: int, n: int = 10_000) -> dict[str, Any]:
     return {"x": x.clip(-4, 4), "v": v.clip(-4, 4), "a": a, "y": np.clip(x + v + a + rng.normal(size=n), -6, 14)}
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize(("draw", "adjust", "loss", "truth", "error"), [
     (by_level, ["z"], dpc.ApproxDP(2, 1e-6), 1.5, 0.063), (by_number, ["x"], dpc.ApproxDP(1, 1e-6), 1.0, 0.12),
     (by_two_that_are_nearly_equal, ["x", "v"], dpc.ApproxDP(1, 1e-6), 1.0, 0.1),

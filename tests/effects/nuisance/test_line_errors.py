@@ -56,6 +56,7 @@ CASES: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("case", CASES)
 def test_intervals_of_groups_hold_where_they_are_shown(case: str) -> None:
     # Of 24 at 0.95, 19 or more hold with probability 0.998; of a group of 3 % 16 did when errors were not counted.

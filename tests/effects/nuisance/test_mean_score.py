@@ -55,6 +55,7 @@ def test_light_tails_of_both_sides_are_cut_near_and_take_less_than_the_noise(nam
         assert tails.cut <= 6 and tails.taken < noise * tails.cut
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_error_at_the_chosen_cut_is_near_the_least_that_any_has(name: str) -> None:
     for noise in (1e-4, 1e-3, 1e-2):

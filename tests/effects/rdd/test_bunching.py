@@ -30,6 +30,7 @@ def sides(values: Any, rng: Any, deviation: float = 20.0) -> tuple[SideFit, Side
     return side(-values[values < 0]), side(values[values >= 0])
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n", [20_000, 500_000])
 def test_a_smooth_density_that_bends_does_not_bunch(shape: str, n: int) -> None:

@@ -135,6 +135,7 @@ def test_scores_stay_within_their_reach(estimator: str) -> None:
     assert np.abs(found).max() <= reach(estimator, 0.05) * (1 + 1e-12)
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_estimate_is_near_the_effect_without_privacy_and_off_by_its_noise_with_it(estimator: str) -> None:
     plain = ask(table(2_000, dpc.NoPrivacy()), dpc.NoPrivacy(), estimator=estimator, folds=20)
