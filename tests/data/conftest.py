@@ -89,5 +89,11 @@ def panel_of(frame: Any, **given: Any) -> Panel:
 
 
 @pytest.fixture
+def without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query of DuckDB that fails is tried as often as ever, without the waits between."""
+    monkeypatch.setattr("dpcausal.data.sources.duckdb.time.sleep", lambda seconds: None)
+
+
+@pytest.fixture
 def ledger() -> Ledger:
     return Ledger.in_memory(PureDP(1.0))

@@ -112,12 +112,15 @@ def test_engine_codes_are_row_codes_on_both_of_two_neighbours(
 ) -> None:
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     place = data.draw(st.integers(0, len(texts) - 1))
+    neighbours = [
+        (rows, [collated(rows, collation), pl.LazyFrame({"t": rows})])
+        for rows in (texts, [*texts[:place], new, *texts[place + 1 :]])
+    ]
     for column in (LEVELS, dpc.Levels(list(dict.fromkeys([*texts[:3], "yes"])), other="\ufffe")):
-        counts = []
-        for rows in (texts, [*texts[:place], new, *texts[place + 1 :]]):
-            for frame in (collated(rows, collation), pl.LazyFrame({"t": rows})):
+        for rows, frames in neighbours:
+            for frame in frames:
                 assert_coded(frame, rows, column)
-            counts.append(counts_of(table_of(frame, t=column), ["t"]))
+        counts = [counts_of(table_of(frames[1], t=column), ["t"]) for _, frames in neighbours]
         assert np.abs(counts[0] - counts[1]).sum() <= 2
 
 

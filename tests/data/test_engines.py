@@ -206,6 +206,7 @@ def test_ctrl_c_in_the_middle_of_a_pass_leaves_the_spend_and_no_file(
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.usefixtures("without_waits")
 def test_a_batch_that_fails_is_refused_without_a_word_of_the_rows(engine: str, heard: Heard) -> None:
     """The table was fit when it was made; then a record comes that the engine's own cast refuses, and quotes."""
     canary, schema = "canary-7177", dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(0, 1)})

@@ -119,6 +119,7 @@ def lazily(texts: list[str]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("kind", list(lazily(["1"])))
+@pytest.mark.usefixtures("without_waits")
 def test_one_record_that_cannot_be_computed_refuses_the_table_unpaid_and_unquoted(kind: str, ledger: Ledger) -> None:
     texts, shown = ["1"] * 5000, set()
     for last in ("1", "2e0", "-inf", "0"):

@@ -84,6 +84,7 @@ CHANGES: dict[str, tuple[Callable[[], Any], Change, str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.usefixtures("without_waits")
 def test_a_frame_changed_behind_its_table_is_refused_before_the_spend(name: str) -> None:
     frame, change, words = CHANGES[name]
     refused(frame(), change, words)

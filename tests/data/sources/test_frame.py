@@ -230,6 +230,7 @@ def test_a_lazy_frame_computes_declared_columns_once_and_then_those_asked_for() 
     assert computed == ["b"]
 
 
+@pytest.mark.usefixtures("without_waits")
 def test_a_relation_computes_no_column_that_is_not_declared() -> None:
     relation = DATABASE.sql("select range::double x, error('canary')::double y from range(5)")
     assert cells_of(relation, Bounded(0, 9)) == [0, 1, 2, 3, 4]
