@@ -1,5 +1,6 @@
 """Columns that others determine, or that are constant: the treatment's slope is the same without them."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ def table(seed: int, other: str, n: int = 10_000, loss: Any = LOSS) -> dpc.Table
     return table_of({"a": a, "x": x, "w": w, "y": y, "s": s}, schema, loss)
 
 
+@cache
 def ask(seed: int, other: str, method: Any = "aipw", loss: Any = LOSS, **how: Any) -> Any:
     return effect_of(table(seed, other, loss=loss, **how), loss, method, seed, adjust=["x", "w", "s"])
 
