@@ -198,14 +198,14 @@ def test_a_call_brings_the_same_to_the_gate_on_neighbours_in_silence(
     assert capfd.readouterr() == ("", "")
 
 
-CLAIMED, DRAWN = (1.0, 3_300) if os.environ.get("AUDIT") == "full" else (3.0, 800)
+EPSILON, DRAWN = (1.0, 3_300) if os.environ.get("AUDIT") == "full" else (3.0, 800)
 """At ε = 3 the loss stands out of a fourth of the draws that show the same share of it at ε = 1: ``make audit``."""
 
 
 def worst_pair_audited(row: TaskRow) -> BlackBoxAudit:
     with dpc.simulated_noise(22):
-        first, second = [row.draw(side, CLAIMED, DRAWN) for side in (0, 1)]
-    return audit_samples(first, second, claimed=CLAIMED, delta=row.delta, pilot=DRAWN // 11, false_alarm=EACH)
+        first, second = [row.draw(side, EPSILON, DRAWN) for side in (0, 1)]
+    return audit_samples(first, second, claimed=EPSILON, delta=row.delta, pilot=DRAWN // 11, false_alarm=EACH)
 
 
 @pytest.mark.parametrize("row", ATTAINED, ids=names(ATTAINED))

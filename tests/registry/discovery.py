@@ -14,6 +14,7 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.core.method import PlannedCall
 from dpcausal.discovery.methods import METHODS, contingency_table, parities
+from dpcausal.discovery.methods import triples as with_triples
 from dpcausal.discovery.methods import whitened as whitened_pairs
 from dpcausal.discovery.methods.contingency_table import ContingencyTable
 from dpcausal.discovery.methods.learned_cuts import learned_cuts
@@ -235,6 +236,10 @@ def table_of(columns: dict[str, Any], schema: dpc.Schema, loss: Any, missing: st
     return dpc.Table(columns, schema, dpc.Ledger.in_memory(loss, accept_large_epsilon=True), missing=missing)
 
 
+ALL_TRIPLES: Any = with_triples, "needed_triples", lambda *_: [(0, 1, 2)]
+"""So few rows show no triple that a test needs; which ones do is read off what was released."""
+
+
 def on_neighbours(name: str, **options: Any) -> Neighbours:
     """Return the grey box of a method: one row is replaced by a corner of the domain.
 
@@ -250,7 +255,7 @@ def on_neighbours(name: str, **options: Any) -> Neighbours:
     def ask(rows: Rows) -> Any:
         values = np.rint(rows).astype(np.int64) if discrete else rows
         columns = {name: values[:, place].copy() for place, name in enumerate(NAMES)}
-        with mock.patch.object(contingency_table, "MOST_OF_ROWS", most):
+        with mock.patch.object(contingency_table, "MOST_OF_ROWS", most), mock.patch.object(*ALL_TRIPLES):
             answer = dpc.discover(table_of(columns, schema, loss, missing), method=way, loss=loss)
         return answer.graph.to_dict(), {} if answer.release is None else answer.release.numbers()
 
@@ -435,6 +440,8 @@ MUTANTS = (
     by_black_box("the raw answer, called published", lambda size: (np.zeros(size), np.ones(size))),
     by_grey_box("only the cells that occur", "table", (ContingencyTable, "release", only_cells_that_occur)),
     by_grey_box("tests chosen by exact counts", "parities", (parities, "Releaser", Peeking)),
+    by_grey_box("third moments and a raw sum", "triples", ALL_TRIPLES,
+                (with_triples, "third_moments", lambda *given: levels.third_moments(*given) + given[0].flat[0])),
     by_grey_box("quartiles of the rows themselves", "whitened", (whitened_pairs, "learned_cuts", quartiles_of_the_rows),
                 schema=MIXED),
 )  # fmt: skip
@@ -445,7 +452,7 @@ CONTROLS = (
                  lambda m: conditional_kendall_sensitivity(m).bound, columns=3),
     by_black_box("the sparse vector's law", first_of(2.0, 4.0)),
     by_grey_box("discovery by whitened pairs beside numbers", "whitened", schema=MIXED),
-    by_grey_box("discovery by triples", "triples"),
+    by_grey_box("discovery by triples", "triples", ALL_TRIPLES),
     by_grey_box("discovery by parities", "parities"),
     by_grey_box("discovery by a table", "table"),
 )  # fmt: skip
