@@ -16,7 +16,7 @@ import pytest
 
 import dpcausal as dpc
 from benchmarks import __main__ as command
-from benchmarks import effects, record, study_plans
+from benchmarks import effects, record
 from benchmarks.data import DataAbsentError
 from benchmarks.designs import Study
 from benchmarks.designs.independence import shapes
@@ -38,13 +38,6 @@ def test_rows_of_a_design_fit_their_schema(name: str) -> None:
         data = make(60, np.random.default_rng(0), 0.0)
         columns, named = data.columns, {"x", "y", *data.given, *data.schema}
     assert named <= set(columns) and len({len(column) for column in columns.values()}) == 1
-
-
-@pytest.mark.parametrize("name", study_plans.CASES)
-def test_the_plan_of_a_study_predicts_each_question_within_its_seconds(name: str, tmp_path: Path) -> None:
-    study = study_plans.written(study_plans.CASES[name], tmp_path, 1)
-    forecasts = [one.forecast for one in study.plan().questions]
-    assert all(any(mark in text for mark in ("±", "probability")) for text in forecasts), forecasts
 
 
 def test_a_frozen_design_has_the_day_of_its_freeze() -> None:

@@ -323,6 +323,7 @@ def test_the_default_for_everyone_is_a_verdict_with_its_claims_and_of_few_rows_v
     assert ask(cubic(300), score="hsic").method == "majority-vote"
 
 
+@pytest.mark.replication
 def test_an_easy_pair_gets_its_arrow_in_either_order_and_independent_columns_none() -> None:
     right = wrong = independent = 0
     for seed in range(6):

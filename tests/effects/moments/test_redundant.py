@@ -31,6 +31,7 @@ def ask(seed: int, other: str, method: Any = "aipw", loss: Any = LOSS, **how: An
     return effect_of(table(seed, other, loss=loss, **how), loss, method, seed, adjust=["x", "w", "s"])
 
 
+@pytest.mark.replication
 @pytest.mark.parametrize("other", ["line", "constant", "levels"])
 def test_an_effect_does_without_a_redundant_column_and_its_interval_holds(other: str) -> None:
     answers = [ask(seed, other) for seed in range(8)]

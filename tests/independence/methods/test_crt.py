@@ -76,6 +76,7 @@ def test_a_decision_releases_no_pvalue_nor_rank():
     assert "no private p-value" in t.details() and t.to_dict()["pvalue"] is None
 
 
+@pytest.mark.replication
 def test_a_true_null_is_decided_against_no_more_often_than_alpha():
     # 150 tables at .05: at most 26 rejections, a false alarm of 8e-9.
     way = dpc.methods.CrtDecision(resamples=39)
