@@ -359,6 +359,15 @@ def test_where_no_confounder_varies_the_effect_is_that_of_the_arms() -> None:
     assert found.interval[0] < EFFECT < found.interval[1]
 
 
+@pytest.mark.parametrize(("n", "complete", "with_missing"), [(5_000, 6, 4), (6_000, 7, 4), (8_000, 7, 6)])
+def test_squares_and_products_are_columns_by_the_rows_that_count(n: int, complete: int, with_missing: int) -> None:
+    """Two fifths of the outcomes are missing: moments of fewer columns exceed their noise, and there is an estimate."""
+    columns, missing = drawn(n, "line"), np.random.default_rng(1).random(n) < 0.4
+    for y, names in ((columns["y"], complete), (np.where(missing, np.nan, columns["y"]), with_missing)):
+        result = ask(columns | {"y": y}, dpc.ApproxDP(1, 1e-6))
+        assert len(result.release.names) == names and result.estimate is not None
+
+
 def test_where_no_record_has_an_outcome_there_is_no_estimate_and_the_reason_is_the_noise() -> None:
     columns = drawn(20_000, "wave", 1)
     result = ask(columns | {"y": np.full(20_000, np.nan)}, dpc.ApproxDP(1, 1e-6), 1)

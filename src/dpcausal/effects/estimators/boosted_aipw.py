@@ -52,7 +52,7 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zc
 HISTOGRAMS, REFINING, CHECK, SQUARES = (Fraction(half, 200) for half in (8, 12, 36, 1))
 """Shares of ρ beside ``Shares``; the spread of the scores and counts take the rest."""
 EFFECT_BINS = 16
-SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 1.8, 1.0
+SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 1.8, 1.0  # of squares and products by the count that a first round shows
 """Squares, and products, are among the columns where moments with them exceed their noise so far by public numbers; no
 answer where those of the columns alone would not exceed it so far."""
 LEAST_SIZE = 1_000.0
