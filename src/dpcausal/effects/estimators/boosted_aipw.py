@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -52,9 +53,9 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zc
 HISTOGRAMS, REFINING, CHECK, SQUARES = (Fraction(half, 200) for half in (8, 12, 36, 1))
 """Shares of ρ beside ``Shares``; the spread of the scores and counts take the rest."""
 EFFECT_BINS = 16
-SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 1.8, 1.0  # of squares and products by the count that a first round shows
-"""Squares, and products, are among the columns where moments with them exceed their noise so far by public numbers; no
-answer where those of the columns alone would not exceed it so far."""
+SECOND_DEGREE_SIGNAL, LEAST_SIGNAL, FEWER = 1.8, 1.0, 0.9
+"""Squares, and products, are columns where moments with them exceed their noise so far by the declared rows, or by the
+noisy count if it is less than such a share; no answer where those of the columns alone would not exceed it so far."""
 LEAST_SIZE = 1_000.0
 """No answer where n √(2ρ) √(3/columns) is less: there is noise alone."""
 FROM_AN_EVENT = 2.0
@@ -174,11 +175,10 @@ class BoostedAipw(SumsOverRows, EffectMethod):
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question = run.question
         rho, for_layers = shared(None if run.loss.exact else affordable_zcdp(run.loss), question.cluster is not None)
-        design = Design.of(question)
-        share = _shares(len(design.names), question.n, rho).moments
-        part = rho and rho.part(share)
-        fit = Fit.of(question, lambda n: terms_of(design, n, part), rho, share, LEAST_SIGNAL, run.budget)
-        return _estimate(question, fit, for_layers)
+        design, n = Design.of(question), question.n
+        share = _shares(len(design.names), n, rho).moments
+        terms = partial(terms_of, design, n, rho and rho.part(share))
+        return _estimate(question, Fit.of(question, terms, rho, share, LEAST_SIGNAL, run.budget), for_layers)
 
 
 def _shares(d: int, n: int, rho: ZCDP | None) -> Shares:
@@ -197,8 +197,8 @@ def _shortfall(d: int, n: int, rho: ZCDP) -> float:
     return max(times, LEAST_SIZE / (n * math.sqrt(2 * rho.rho) * math.sqrt(3 / (d - FIRST))))
 
 
-def terms_of(design: Design, n: int, part: ZCDP | None) -> list[Pair]:
-    least = SECOND_DEGREE_SIGNAL
+def terms_of(design: Design, declared: int, part: ZCDP | None, count: int) -> list[Pair]:
+    n, least = declared if count >= FEWER * declared else count, SECOND_DEGREE_SIGNAL
     return second_degree(design, n, part, lambda size: part is None or predicted_signal(size, n, part) >= least)
 
 

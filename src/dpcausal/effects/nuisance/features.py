@@ -37,7 +37,9 @@ class Axis:
         return cls(centre, spread, low, high - low)
 
     def cells(self, column: Reals, number: int) -> Integers:
-        places = contracted((column - self.centre) / self.spread)
+        deviations = column - self.centre
+        deviations /= self.spread
+        places = contracted(deviations)
         places -= self.low
         places *= number / self.width
         return np.clip(places, 0, number - 1, out=places).astype(np.int64)
@@ -54,7 +56,12 @@ def contracted(deviations: Reals) -> Reals:
     """Return what is beyond ``LINEAR`` drawn nearer, into ``CONTRACTED``."""
     near = np.clip(deviations, -LINEAR, LINEAR)
     beyond = deviations - near
-    return np.asarray(near + beyond / (1 + np.abs(beyond) / CONTRACTED))
+    size = np.abs(beyond)
+    size /= CONTRACTED
+    size += 1
+    beyond /= size
+    near += beyond
+    return near
 
 
 @dataclass(frozen=True)
