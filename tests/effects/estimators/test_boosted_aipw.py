@@ -144,11 +144,12 @@ def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
 
 @pytest.mark.replication
 def test_where_the_tail_is_farther_than_residuals_reach_there_is_seldom_an_interval_and_none_that_misses() -> None:
-    """Though noise hides what is left."""
+    """Though noise hides what is left: of 30 draws at each size, two or fewer on average."""
+    shown: list[Any] = []
     for n in (12_000, 10_000):
         results = [ask(drawn(n, "tail", seed), dpc.ApproxDP(1, 1e-6), seed) for seed in range(30)]
-        shown = [one.interval for one in results if one.interval is not None]
-        assert len(shown) <= 3 and all(low < EFFECT < high for low, high in shown)
+        shown += [one.interval for one in results if one.interval is not None]
+    assert len(shown) <= 2 * 2 and all(low < EFFECT < high for low, high in shown)
     hidden = [one for one in results if one.fit_check.tail < 2.4]
     assert len(hidden) >= 4, "of the fewer rows"
 
